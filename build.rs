@@ -1,0 +1,2 @@
+//! Embeds the kernels. Filled by hopper-builder.
+fn main() {}

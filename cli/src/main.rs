@@ -1,0 +1,2 @@
+//! The `hopper-sparse` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Compiles a Rust kernel crate to PTX for sm_90a.

@@ -1,0 +1,1 @@
+//! The #[kernel] attribute and the shared-memory derive of hopper-std.

@@ -1,0 +1,7 @@
+//! What a Hopper kernel author imports: PTX instructions and a typed machine over them.
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx))]
+
+pub mod spec;
+
+pub use spec::KernelSpec;

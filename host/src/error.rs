@@ -1,0 +1,74 @@
+//! The crate's error: one variant per area, each with its own small enum.
+
+use core::fmt;
+
+use crate::formats::FormatError;
+use crate::io::IoError;
+use crate::ops::PlanError;
+
+/// Everything that this library can refuse or fail at.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A matrix does not have the structure that its format demands.
+    Format(FormatError),
+    /// A file could not be read or written.
+    Io(IoError),
+    /// A problem was posed that no plan serves.
+    Plan(PlanError),
+    /// The device, its driver or its memory.
+    #[cfg(feature = "gpu")]
+    Gpu(crate::gpu::GpuError),
+}
+
+/// [`core::result::Result`] with this crate's [`Error`].
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Format(error) => error.fmt(f),
+            Self::Io(error) => error.fmt(f),
+            Self::Plan(error) => error.fmt(f),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Format(error) => error.source(),
+            Self::Io(error) => error.source(),
+            Self::Plan(error) => error.source(),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(error) => error.source(),
+        }
+    }
+}
+
+impl From<FormatError> for Error {
+    fn from(error: FormatError) -> Self {
+        Self::Format(error)
+    }
+}
+
+impl From<IoError> for Error {
+    fn from(error: IoError) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+#[cfg(feature = "gpu")]
+impl From<crate::gpu::GpuError> for Error {
+    fn from(error: crate::gpu::GpuError) -> Self {
+        Self::Gpu(error)
+    }
+}

@@ -1,0 +1,1 @@
+//! Float64 references: plain, slow, right.
