@@ -22,14 +22,17 @@ pub enum Storage {
     Bcsr(BlockShape, FillStatistics),
 }
 
-/// A choice and the reason for it, for people.
+/// A choice and the reason for it, for people; none where somebody asked for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// What was chosen.
     pub storage: Storage,
     /// Why.
-    pub reason: String,
+    pub reason: Option<String>,
 }
+
+/// A block shape, and how well it fits.
+pub type Fit = (BlockShape, FillStatistics);
 
 /// What moves when A is multiplied by B on a GPU: bytes of A and B read, each access counted.
 #[derive(Clone, Copy, Debug)]
@@ -46,114 +49,119 @@ impl Traffic {
         num_entries.saturating_mul(4 + element + element * self.cols as u64)
     }
 
-    fn bcsr_bytes(self, shape: BlockShape, num_blocks: u64) -> u64 {
+    fn bcsr_bytes(self, (shape, statistics): Fit) -> u64 {
         let element = self.dtype.size_bytes() as u64;
-        let block = (shape.rows * shape.cols) as u64 + shape.cols as u64 * self.cols as u64;
-        num_blocks.saturating_mul(4 + element * block)
+        let block = shape.num_elements() as u64 + shape.cols as u64 * self.cols as u64;
+        statistics.num_blocks.saturating_mul(4 + element * block)
     }
 }
 
-/// Chooses for a GPU; `fits` holds the offered block shapes.
-pub fn for_gpu(traffic: Traffic, num_entries: u64, fits: &[(BlockShape, FillStatistics)]) -> Choice {
+/// Chooses for a GPU.
+pub fn for_gpu(traffic: Traffic, num_entries: u64, fits: &[Fit; 8]) -> Choice {
+    let (shape, statistics) = least(fits, |&fit| traffic.bcsr_bytes(fit));
     let csr_bytes = traffic.csr_bytes(num_entries);
-    let best = best_for_gpu(traffic, fits);
-    match best {
-        Some((shape, statistics)) if traffic.bcsr_bytes(shape, statistics.num_blocks) < csr_bytes => Choice {
+    let bcsr_bytes = traffic.bcsr_bytes((shape, statistics));
+    if bcsr_bytes < csr_bytes {
+        Choice {
             storage: Storage::Bcsr(shape, statistics),
-            reason: format!(
-                "it reads {} of A and B, CSR {}",
-                bytes(traffic.bcsr_bytes(shape, statistics.num_blocks)),
-                bytes(csr_bytes)
-            ),
-        },
-        Some((shape, statistics)) => Choice {
+            reason: Some(format!("reads {} of A and B; CSR would read {}", bytes(bcsr_bytes), bytes(csr_bytes))),
+        }
+    } else {
+        Choice {
             storage: Storage::Csr,
-            reason: format!(
-                "it reads {} of A and B, the best blocks ({shape}, {} full) {}",
+            reason: Some(format!(
+                "reads {} of A and B; the best blocks, {shape}, would read {}",
                 bytes(csr_bytes),
-                percent(statistics.fill),
-                bytes(traffic.bcsr_bytes(shape, statistics.num_blocks))
-            ),
-        },
-        None => Choice { storage: Storage::Csr, reason: "no block size is offered".to_owned() },
+                bytes(bcsr_bytes)
+            )),
+        }
     }
 }
 
-/// The block shape with the least traffic.
-pub fn best_for_gpu(traffic: Traffic, fits: &[(BlockShape, FillStatistics)]) -> Option<(BlockShape, FillStatistics)> {
-    fits.iter().copied().min_by_key(|&(shape, statistics)| traffic.bcsr_bytes(shape, statistics.num_blocks))
+/// The blocks that a GPU reads the fewest bytes for.
+pub fn least_traffic(traffic: Traffic, fits: &[Fit; 8]) -> Choice {
+    let (shape, statistics) = least(fits, |&fit| traffic.bcsr_bytes(fit));
+    Choice { storage: Storage::Bcsr(shape, statistics), reason: Some("these blocks read the fewest bytes".to_owned()) }
 }
 
 /// Chooses for the CPU.
-pub fn for_cpu(fits: &[(BlockShape, FillStatistics)]) -> Choice {
-    match fullest(fits) {
-        Some((shape, statistics)) if statistics.fill >= CPU_FILL => Choice {
-            storage: Storage::Bcsr(shape, statistics),
-            reason: format!("blocks are at least {} full", percent(CPU_FILL)),
-        },
-        Some((shape, statistics)) => Choice {
-            storage: Storage::Csr,
-            reason: format!(
-                "the fullest blocks ({shape}) are {} full, under {}",
-                percent(statistics.fill),
-                percent(CPU_FILL)
-            ),
-        },
-        None => Choice { storage: Storage::Csr, reason: "no block size is offered".to_owned() },
+pub fn for_cpu(fits: &[Fit; 8]) -> Choice {
+    let (shape, statistics) = least(fits, stored_elements);
+    let full = percent(statistics.fill);
+    if statistics.fill >= CPU_FILL {
+        let reason = format!("blocks at least {} full are faster on a CPU", percent(CPU_FILL));
+        Choice { storage: Storage::Bcsr(shape, statistics), reason: Some(reason) }
+    } else {
+        let reason = format!("even the best blocks, {shape}, would be {full} full, and {} pays", percent(CPU_FILL));
+        Choice { storage: Storage::Csr, reason: Some(reason) }
     }
 }
 
-/// The shape that stores the fewest elements; of equals the largest, which has the least overhead.
-pub fn fullest(fits: &[(BlockShape, FillStatistics)]) -> Option<(BlockShape, FillStatistics)> {
-    fits.iter().copied().min_by_key(|&(shape, statistics)| {
-        let area = (shape.rows * shape.cols) as u64;
-        (statistics.num_blocks.saturating_mul(area), core::cmp::Reverse(area))
-    })
+/// The blocks that store the fewest elements.
+pub fn fullest(fits: &[Fit; 8]) -> Choice {
+    let (shape, statistics) = least(fits, stored_elements);
+    Choice { storage: Storage::Bcsr(shape, statistics), reason: Some("these blocks store the fewest elements".to_owned()) }
+}
+
+fn stored_elements(&(shape, statistics): &Fit) -> u64 {
+    statistics.num_blocks.saturating_mul(shape.num_elements() as u64)
+}
+
+/// The shape of the least cost; of equals the largest, which has the fewest blocks to look up.
+fn least(fits: &[Fit; 8], cost: impl Fn(&Fit) -> u64) -> Fit {
+    let [first, rest @ ..] = fits;
+    let key = |fit: &Fit| (cost(fit), core::cmp::Reverse(fit.0.num_elements()));
+    rest.iter().fold(*first, |best, fit| if key(fit) < key(&best) { *fit } else { best })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SMALL: BlockShape = BlockShape { rows: 64, cols: 16 };
-    const LARGE: BlockShape = BlockShape { rows: 128, cols: 128 };
+    const TRAFFIC: Traffic = Traffic { cols: 128, dtype: Dtype::Bf16 };
+    const LARGEST: BlockShape = BlockShape { rows: 128, cols: 128 };
 
-    fn fit(shape: BlockShape, num_blocks: u64, num_entries: u64) -> (BlockShape, FillStatistics) {
-        let fill = num_entries as f64 / (num_blocks * (shape.rows * shape.cols) as u64) as f64;
-        (shape, FillStatistics { num_blocks, num_entries, fill, block_density: 0.1 })
+    /// Every shape, where all its blocks together hold `num_entries` and each is `fill` full.
+    fn fits(num_entries: u64, fill: f64) -> [Fit; 8] {
+        BlockShape::ALL.map(|shape| {
+            let num_blocks = (num_entries as f64 / fill / shape.num_elements() as f64).ceil() as u64;
+            (shape, FillStatistics { num_blocks, num_entries, fill, block_density: 0.1 })
+        })
     }
 
     #[test]
-    fn full_blocks_are_chosen_everywhere() {
-        let fits = [fit(SMALL, 160, 163_840), fit(LARGE, 10, 163_840)];
-        let traffic = Traffic { cols: 128, dtype: Dtype::Bf16 };
-        for choice in [for_cpu(&fits), for_gpu(traffic, 163_840, &fits)] {
-            assert_eq!(choice.storage, Storage::Bcsr(LARGE, fits[1].1), "{}", choice.reason);
+    fn full_blocks_are_chosen_everywhere_and_the_largest_of_equals() {
+        let fits = fits(16_384 * 10, 1.0);
+        for choice in [for_cpu(&fits), for_gpu(TRAFFIC, 16_384 * 10, &fits)] {
+            assert_eq!(choice.storage, Storage::Bcsr(LARGEST, fits[7].1), "{:?}", choice.reason);
         }
     }
 
     #[test]
     fn scattered_entries_stay_entries() {
-        let fits = [fit(SMALL, 1000, 1000), fit(LARGE, 1000, 1000)];
-        let traffic = Traffic { cols: 128, dtype: Dtype::Bf16 };
-        for choice in [for_cpu(&fits), for_gpu(traffic, 1000, &fits)] {
-            assert_eq!(choice.storage, Storage::Csr, "{}", choice.reason);
+        // One entry a block.
+        let fits = BlockShape::ALL.map(|shape| {
+            let fill = 1.0 / shape.num_elements() as f64;
+            (shape, FillStatistics { num_blocks: 1000, num_entries: 1000, fill, block_density: 0.1 })
+        });
+        for choice in [for_cpu(&fits), for_gpu(TRAFFIC, 1000, &fits)] {
+            assert_eq!(choice.storage, Storage::Csr, "{:?}", choice.reason);
         }
     }
 
     #[test]
-    fn half_empty_blocks_pay_on_a_gpu_only() {
-        // 10 % of each block.
-        let fits = [fit(LARGE, 100, 163_840)];
-        let traffic = Traffic { cols: 128, dtype: Dtype::Bf16 };
+    fn blocks_that_are_mostly_holes_pay_on_a_gpu_only() {
+        let fits = fits(16_384 * 10, 0.1);
         assert_eq!(for_cpu(&fits).storage, Storage::Csr);
-        assert_eq!(for_gpu(traffic, 163_840, &fits).storage, Storage::Bcsr(LARGE, fits[0].1));
+        assert_eq!(for_gpu(TRAFFIC, 16_384 * 10, &fits).storage, Storage::Bcsr(LARGEST, fits[7].1));
     }
 
     #[test]
     fn an_empty_matrix_is_served() {
-        let fits = [(SMALL, FillStatistics { num_blocks: 0, num_entries: 0, fill: 0.0, block_density: 0.0 })];
+        let nothing = FillStatistics { num_blocks: 0, num_entries: 0, fill: 0.0, block_density: 0.0 };
+        let fits = BlockShape::ALL.map(|shape| (shape, nothing));
         assert_eq!(for_cpu(&fits).storage, Storage::Csr);
-        assert_eq!(for_gpu(Traffic { cols: 1, dtype: Dtype::F16 }, 0, &fits).storage, Storage::Csr);
+        assert_eq!(for_gpu(TRAFFIC, 0, &fits).storage, Storage::Csr);
+        assert_eq!(fullest(&fits).storage, Storage::Bcsr(LARGEST, nothing));
     }
 }
