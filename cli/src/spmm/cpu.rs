@@ -6,7 +6,7 @@ use hopper_sparse::Element;
 use hopper_sparse::cpu;
 use hopper_sparse::formats::{AnyBcsr, Csr, Dense};
 
-use super::choose::Storage;
+use crate::choose::Storage;
 use super::{Prepared, Problem};
 use crate::error::{CliError, Result};
 

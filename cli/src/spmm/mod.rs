@@ -1,7 +1,6 @@
 //! `hopper-sparse spmm`: read or generate A, choose, prepare, launch, check, report.
 
 mod check;
-mod choose;
 mod cpu;
 mod limit;
 mod measure;

@@ -2,8 +2,9 @@
 
 use hopper_sparse::formats::{BlockShape, FillStatistics};
 use hopper_sparse::{Dtype, Element};
+use serde_json::{Value, json};
 
-use super::choose::{self, Choice, Storage};
+use crate::choose::{self, Choice, Storage};
 use super::limit::{self, Machine};
 use super::{Problem, Types};
 use crate::args::{BackendChoice, FormatChoice, SpmmArgs};
@@ -41,14 +42,39 @@ impl Computer {
                     return Err(CliError::usage(reason).hint("--backend cpu computes every type in every format"));
                 }
                 let backend = open(args.device).map_err(|reason| {
-                    CliError::failure(format_args!("the GPU cannot be used: {reason}"))
-                        .hint("--backend auto takes the CPU where there is no GPU")
+                    CliError::failure(reason).hint("--backend auto takes the CPU where there is no GPU")
                 })?;
                 Ok(Self { backend, reason: None })
             }
             BackendChoice::Auto => Ok(match no_kernel(args.format, types).map_or_else(|| open(args.device), Err) {
                 Ok(backend) => Self { backend, reason: None },
                 Err(reason) => Self { backend: Backend::Cpu, reason: Some(reason) },
+            }),
+        }
+    }
+}
+
+impl Computer {
+    /// What computes, for people.
+    pub fn description(&self) -> String {
+        match &self.backend {
+            Backend::Cpu => format!("CPU, {} threads", rayon::current_num_threads()),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => format!("GPU {}, {}", gpu.device().index(), gpu.device().name()),
+        }
+    }
+
+    /// What computes, for machines.
+    pub fn json(&self) -> Value {
+        match &self.backend {
+            Backend::Cpu => json!({ "name": "cpu", "reason": self.reason, "threads": rayon::current_num_threads() }),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => json!({
+                "name": "gpu",
+                "reason": self.reason,
+                "device": gpu.device().index(),
+                "device_name": gpu.device().name(),
+                "driver": gpu.device().driver_version().to_string(),
             }),
         }
     }
@@ -81,6 +107,8 @@ pub struct Plan {
     pub storage: Storage,
     /// Why A is stored so, where nobody asked for it.
     pub storage_reason: Option<String>,
+    /// The kernel and its launch, where a GPU computes.
+    pub kernel: Option<String>,
 }
 
 impl Plan {
