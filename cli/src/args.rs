@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopper_sparse::Dtype;
-use hopper_sparse::formats::{BlockShape, Layout};
+use hopper_sparse::formats::{BlockShape, FormatError, Layout};
+use hopper_sparse::io::Existing;
 
 use crate::generator::Generator;
-use crate::output::Existing;
 
 /// Sparse matrix products on NVIDIA Hopper, with kernels written in Rust.
 #[derive(Debug, Parser)]
@@ -74,9 +74,9 @@ pub struct SpmmArgs {
     /// Where to compute; auto takes the GPU where there is one that can do it
     #[arg(long, value_enum, default_value_t = BackendChoice::Auto)]
     pub backend: BackendChoice,
-    /// Which GPU, counted from 0
-    #[arg(long, value_name = "I", default_value_t = 0)]
-    pub device: u32,
+    /// Which GPU, counted from 0 [default: the first Hopper one]
+    #[arg(long, value_name = "I")]
+    pub device: Option<u32>,
     /// Layout of B
     #[arg(long, value_enum, default_value_t = LayoutArg::Row)]
     pub b_layout: LayoutArg,
@@ -163,9 +163,9 @@ The output appears whole or not at all, and an existing file is kept unless --fo
 #[derive(Args, Debug)]
 #[command(after_help = INFO_EXAMPLES)]
 pub struct InfoArgs {
-    /// Which GPU, counted from 0
-    #[arg(long, value_name = "I", default_value_t = 0)]
-    pub device: u32,
+    /// Which GPU, counted from 0 [default: the first Hopper one]
+    #[arg(long, value_name = "I")]
+    pub device: Option<u32>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -217,13 +217,12 @@ impl FromStr for FormatChoice {
             return Err("expected auto, csr, bcsr or bcsr:RxC".to_owned());
         };
         let offered = "blocks have 64 or 128 rows and 16, 32, 64 or 128 columns, as in bcsr:128x64";
-        let parsed = shape.split_once('x').and_then(|(rows, cols)| Some((rows.parse().ok()?, cols.parse().ok()?)));
-        match parsed {
-            Some((rows, cols)) if (BlockShape { rows, cols }).is_offered() => {
-                Ok(Self::Bcsr(Some(BlockShape { rows, cols })))
+        match shape.parse() {
+            Ok(shape) => Ok(Self::Bcsr(Some(shape))),
+            Err(FormatError::BlockShapeNotOffered { rows, cols }) => {
+                Err(format!("blocks of {rows}x{cols} are not offered: {offered}"))
             }
-            Some((rows, cols)) => Err(format!("blocks of {rows}x{cols} are not offered: {offered}")),
-            None => Err(offered.to_owned()),
+            Err(_) => Err(offered.to_owned()),
         }
     }
 }
