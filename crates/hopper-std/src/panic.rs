@@ -1,10 +1,7 @@
-//! What a panic does on the device: it stops the kernel.
+//! A panic on the device traps: the launch fails with an error that the host reports.
 
-/// Traps. The message is dropped, so the code that would format it is removed at link time.
-///
-/// The launch fails with CUDA_ERROR_LAUNCH_FAILED (719) and the context is lost, as with any fault.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: `trap` needs nothing; it ends the kernel.
+    // SAFETY: `trap` stops the grid; it has no operands.
     unsafe { core::arch::nvptx::trap() }
 }
