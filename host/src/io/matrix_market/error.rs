@@ -278,7 +278,7 @@ impl fmt::Display for MatrixMarketError {
                 write!(f, "a {symmetry} matrix is square, but this one has {num_rows} rows and {num_cols} columns")
             }
             Self::Words { format, field, expected, found } => {
-                write!(f, "a line of a `{format} {field}` file has {expected} words, but this one has {found}")
+                write!(f, "the line has {found} words, but lines of `{format} {field}` have {expected}")
             }
             Self::Index { axis, found } => write!(f, "expected a {axis} index, found {found}"),
             Self::IndexZero { axis } => {
