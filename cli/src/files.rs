@@ -1,6 +1,12 @@
-//! Files of matrices: what kind a name says, and the calls that read and write them.
+//! Files of matrices: what kind a name says, and what a name must be, and results as files.
 
 use std::path::Path;
+
+use hopper_sparse::formats::{Dense, Layout};
+use hopper_sparse::io::{Action, IoError};
+use hopper_sparse::{Dtype, Element};
+use safetensors::tensor::{Dtype as TensorDtype, TensorView};
+use safetensors::SafeTensorError;
 
 use crate::error::{CliError, Result};
 
@@ -62,8 +68,25 @@ pub fn require_file(path: &Path) -> Result<()> {
 pub fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |metadata| metadata.len())
 }
-// SHIM
-pub fn write_matrix_market<T: hopper_sparse::Element>(_: &Path, _: &hopper_sparse::formats::Csr<T>) -> Result<()> { Ok(()) }
-pub fn write_csr<T: hopper_sparse::Element>(_: &Path, _: &hopper_sparse::formats::Csr<T>) -> Result<()> { Ok(()) }
-pub fn write_bcsr<T: hopper_sparse::Element>(_: &Path, _: &hopper_sparse::formats::AnyBcsr<T>) -> Result<()> { Ok(()) }
-pub fn save_dense<T: hopper_sparse::Element>(_: &Path, _: &hopper_sparse::formats::Dense<T>) -> Result<()> { Ok(()) }
+
+/// Saves a dense matrix: one tensor `c`, row-major whatever its layout in memory was.
+///
+/// # Errors
+/// What the operating system says.
+pub fn save_dense<T: Element>(path: &Path, matrix: &Dense<T>) -> Result<(), IoError> {
+    let rows = matrix.to_layout(Layout::RowMajor);
+    let dtype = match T::DTYPE {
+        Dtype::Bf16 => TensorDtype::BF16,
+        Dtype::F16 => TensorDtype::F16,
+        Dtype::F32 => TensorDtype::F32,
+        Dtype::F64 => TensorDtype::F64,
+    };
+    let cannot = |source| IoError::System { action: Action::Write, path: path.to_owned(), source };
+    let shape = vec![rows.num_rows(), rows.num_cols()];
+    let tensor = TensorView::new(dtype, shape, bytemuck::cast_slice(rows.data()));
+    let tensor = tensor.map_err(|error| cannot(std::io::Error::other(error)))?;
+    safetensors::serialize_to_file([("c", tensor)], None, path).map_err(|error| match error {
+        SafeTensorError::IoError(source) => cannot(source),
+        error => cannot(std::io::Error::other(error)),
+    })
+}

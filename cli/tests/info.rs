@@ -32,7 +32,7 @@ fn what_is_misspelt_is_a_usage_error() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     run_in(folder.path(), &["multiply"]).refused(2);
     run_in(folder.path(), &["info", "--device", "first"]).refused(2);
-    run_in(folder.path(), &["spmm", "--gen", "fem:4", "--cols", "4", "--dtype", "f8"]).refused(2);
+    run_in(folder.path(), &["spmm", "--gen", "fem:400", "--cols", "4", "--dtype", "f8"]).refused(2);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::fs;
 use common::{Outcome, SMALL, run_in};
 
 const GENERATORS: [&str; 5] =
-    ["fem:4x5x3", "rmat:7:4", "banded:300:5", "blocks:256x320:64x32:0.3", "uniform:130x70:0.05"];
+    ["fem:500", "rmat:7,4", "banded:300,5", "blocks:256x320,64x32,0.3", "uniform:130x70,0.05"];
 
 fn in_scratch(arguments: &[&str]) -> Outcome {
     let folder = tempfile::tempdir().expect("a scratch folder");
@@ -60,10 +60,10 @@ fn every_layout_and_factor_is_right() {
 
 #[test]
 fn auto_takes_blocks_where_they_are_full_and_says_why() {
-    let blocks = checked(&["--gen", "blocks:512x512:128x128:0.5", "--cols", "8"]);
+    let blocks = checked(&["--gen", "blocks:512x512,128x128,0.5", "--cols", "8"]);
     assert_eq!(blocks["format"]["name"], "bcsr:128x128");
     assert_eq!(blocks["format"]["fill"], 1.0);
-    let scattered = checked(&["--gen", "uniform:512x512:0.001", "--cols", "8"]);
+    let scattered = checked(&["--gen", "uniform:512x512,0.001", "--cols", "8"]);
     assert_eq!(scattered["format"]["name"], "csr");
     for json in [blocks, scattered] {
         assert!(json["format"]["reason"].as_str().expect("a reason").contains("full"), "{json:#}");

@@ -30,7 +30,7 @@ pub fn run(args: &SpmmArgs) -> Result<()> {
         output::check(path, args.existing())?;
     }
     let computer = Computer::find(args, types)?;
-    let input = input::from_source(&args.source, args.seed)?;
+    let input = input::from_source(&args.source, &args.read, args.seed)?;
     match (types.input, types.output) {
         (Dtype::Bf16, Dtype::Bf16) => run_typed::<bf16, bf16>(args, computer, &input),
         (Dtype::Bf16, _) => run_typed::<bf16, f32>(args, computer, &input),
