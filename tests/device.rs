@@ -11,8 +11,8 @@ use std::thread;
 use gpu::device_or_skip;
 use hopper_sparse::formats::{Dense, DenseView, DenseViewMut, Layout};
 use hopper_sparse::gpu::{
-    Device, DeviceBuffer, DeviceDense, DevicePtr, Event, GpuError, Kernel, L2Promotion, LaunchRefusal, SpecProperty,
-    Stream, TensorElement, TensorMap, TensorMapSpec, TensorMapSwizzle, TensorMaps,
+    Device, DeviceBuffer, DeviceDense, DeviceDenseView, DevicePtr, Event, GpuError, Kernel, L2Promotion, LaunchRefusal,
+    SpecProperty, Stream, TensorElement, TensorMap, TensorMapSpec, TensorMapSwizzle, TensorMaps,
 };
 use hopper_sparse::{Element, bf16};
 use hopper_std::KernelSpec;
@@ -135,6 +135,16 @@ fn matrices_of_another_shape_or_layout_are_refused() {
 }
 
 #[test]
+fn a_buffer_is_a_matrix_where_it_is_long_enough() {
+    let Some(device) = device_or_skip("a_buffer_is_a_matrix_where_it_is_long_enough") else { return };
+    let buffer = DeviceBuffer::<f32>::filled(&device, 21, 0).expect("fits");
+    let view = DeviceDenseView::of_buffer(&buffer, 3, 5, 8, Layout::RowMajor).expect("reaches over 21");
+    assert_eq!((view.ptr(), view.line_len(), view.num_lines()), (buffer.ptr(), 5, 3));
+    let error = DeviceDenseView::of_buffer(&buffer, 3, 6, 8, Layout::RowMajor).expect_err("reaches over 22");
+    assert!(matches!(error, GpuError::TooShort { found: 21, needed: 22 }), "{error}");
+}
+
+#[test]
 fn poison_is_nan_everywhere() {
     let Some(device) = device_or_skip("poison_is_nan_everywhere") else { return };
     let mut on_device = DeviceDense::<bf16>::zeros(&device, 7, 9, Layout::ColumnMajor).expect("fits");
@@ -170,8 +180,8 @@ fn tensor_maps_are_made_and_lie_apart() {
     let largest = TensorMapSpec {
         element: TensorElement::U8,
         address: matrix.view().ptr(),
-        dims: [1 << 32, 1 << 32, 1, 1, 1],
-        strides_bytes: [1, (1 << 40) - 16, 16, 16, 16],
+        dims: [1 << 32, 1 << 20, 1, 1, 1],
+        strides_bytes: [1, (1 << 40) - 16, (1 << 40) - 16, (1 << 40) - 16, (1 << 40) - 16],
         box_dims: [256, 256, 1, 1, 1],
         element_strides: [1; 5],
         swizzle: TensorMapSwizzle::None,
@@ -283,6 +293,18 @@ fn a_refused_launch_leaves_the_device_usable() {
 
     stream.synchronize().expect("the stream is as it was");
     fill_and_check(&fill, &stream, 43);
+}
+
+#[test]
+fn every_kernel_of_the_library_loads_without_local_memory() {
+    let Some(device) = device_or_skip("every_kernel_of_the_library_loads_without_local_memory") else { return };
+    let mut num_kernels = 0;
+    for spec in kernels_gpu::specs() {
+        let kernel = device.kernel(spec).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kernel.local_bytes(), 0, "{kernel:?}");
+        num_kernels += 1;
+    }
+    assert!(num_kernels > 0);
 }
 
 #[test]
