@@ -34,20 +34,14 @@ pub unsafe fn transpose_quad(row: [u32; 4]) -> [u32; 4] {
     // Lanes that differ in bit 0 swap the off-diagonal words of each 2 x 2 block.
     // SAFETY: the caller's promise.
     let (x, y) = unsafe {
-        (
-            warp::shfl_sync_bfly(if odd { r0 } else { r1 }, 1),
-            warp::shfl_sync_bfly(if odd { r2 } else { r3 }, 1),
-        )
+        (warp::shfl_sync_bfly(if odd { r0 } else { r1 }, 1), warp::shfl_sync_bfly(if odd { r2 } else { r3 }, 1))
     };
     let (s0, s1) = if odd { (x, r1) } else { (r0, x) };
     let (s2, s3) = if odd { (y, r3) } else { (r2, y) };
     // Lanes that differ in bit 1 swap the off-diagonal 2 x 2 blocks.
     // SAFETY: the caller's promise.
     let (x, y) = unsafe {
-        (
-            warp::shfl_sync_bfly(if high { s0 } else { s2 }, 2),
-            warp::shfl_sync_bfly(if high { s1 } else { s3 }, 2),
-        )
+        (warp::shfl_sync_bfly(if high { s0 } else { s2 }, 2), warp::shfl_sync_bfly(if high { s1 } else { s3 }, 2))
     };
     if high { [x, y, s2, s3] } else { [s0, s1, x, y] }
 }

@@ -81,7 +81,9 @@ impl<T, const ROWS: usize, const COLS: usize, S: Swizzle> Shared<Tile<T, ROWS, C
     }
 }
 
-impl<T, const ROWS: usize, const COLS: usize, S: Swizzle, const CHUNKS: usize> Shared<[Tile<T, ROWS, COLS, S>; CHUNKS]> {
+impl<T, const ROWS: usize, const COLS: usize, S: Swizzle, const CHUNKS: usize>
+    Shared<[Tile<T, ROWS, COLS, S>; CHUNKS]>
+{
     /// As an MN-major operand: `ROWS` of K, `CHUNKS * COLS` of M or N.
     ///
     /// The leading offset goes from chunk to chunk of M or N, the stride from eight lines of K to the next eight.
