@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, FnArg, Ident, ItemFn, Pat, Result, ReturnType, Token, parse_quote};
+use syn::{Error, Expr, FnArg, Ident, ItemFn, Pat, Result, ReturnType, Token, parse_quote};
 
 /// What stands in the parentheses of `#[kernel(...)]`.
 struct Arguments {
@@ -62,10 +62,15 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
 
     let ItemFn { attrs, vis, sig, block } = &function;
     let (name, inputs) = (&sig.ident, &sig.inputs);
-    let conditions: Vec<&Attribute> = attrs.iter().filter(|a| a.path().is_ident("cfg")).collect();
+    let conditions = attrs.iter().filter(|a| a.path().is_ident("cfg"));
     let text = name.to_string();
     let spec = Ident::new(&text.to_uppercase(), name.span());
-    let record = format_ident!("__hopper_spec_{}", name);
+    // hopper-builder sets it to compile some kernels of a crate alone. Host builds are not affected.
+    let left_out = std::env::var("HOPPER_ONLY").is_ok_and(|only| !text.contains(&only));
+    let device = match left_out {
+        true => TokenStream::new(),
+        false => device_items(&function, &spec),
+    };
     let spec_doc = format!("How [`{text}`](fn@{text}) must be launched.");
     Ok(quote! {
         #(#conditions)*
@@ -73,6 +78,21 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
         #vis const #spec: ::hopper_std::KernelSpec =
             ::hopper_std::KernelSpec::new(#text, #threads, #min_blocks, #cluster, #shared);
 
+        #device
+
+        #(#attrs)*
+        #[cfg(not(target_arch = "nvptx64"))]
+        #vis unsafe fn #name(#inputs) #block
+    })
+}
+
+/// The record and the entry.
+fn device_items(function: &ItemFn, spec: &Ident) -> TokenStream {
+    let ItemFn { attrs, vis, sig, block } = function;
+    let (name, inputs) = (&sig.ident, &sig.inputs);
+    let conditions = attrs.iter().filter(|a| a.path().is_ident("cfg"));
+    let record = format_ident!("__hopper_spec_{}", name);
+    quote! {
         #(#conditions)*
         #[cfg(target_arch = "nvptx64")]
         #[doc(hidden)]
@@ -85,11 +105,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
         #[cfg(target_arch = "nvptx64")]
         #[unsafe(no_mangle)]
         #vis unsafe extern "ptx-kernel" fn #name(#inputs) #block
-
-        #(#attrs)*
-        #[cfg(not(target_arch = "nvptx64"))]
-        #vis unsafe fn #name(#inputs) #block
-    })
+    }
 }
 
 /// Refuses what a PTX entry cannot be; all complaints at once.

@@ -49,6 +49,8 @@ impl Half for F16 {
     #[inline(always)]
     fn unpack(pair: u32) -> (f32, f32) {
         // SAFETY: a conversion has no preconditions.
-        unsafe { (crate::ptx::convert::cvt_f32_f16(pair as u16), crate::ptx::convert::cvt_f32_f16((pair >> 16) as u16)) }
+        unsafe {
+            (crate::ptx::convert::cvt_f32_f16(pair as u16), crate::ptx::convert::cvt_f32_f16((pair >> 16) as u16))
+        }
     }
 }

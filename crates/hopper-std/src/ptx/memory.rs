@@ -1,4 +1,6 @@
 //! Loads and stores with vectors and cache operators. PTX ISA 9.7.9.8 to 9.7.9.13.
+//!
+//! No load is `pure`: a kernel that loads early, to hide the latency, wants it to stay early.
 
 macro_rules! loads {
     ($($(#[$doc:meta])* $name:ident, $count:literal, $address:ty, $class:ident, $line:literal, ($($index:literal),*), $options:tt;)*) => {
@@ -27,11 +29,11 @@ loads! {
     /// `ld.global.v4.u32 {..}, [address];`
     ld_global_v4_u32, 4, *const u32, reg64, "ld.global.v4.u32 {{{0}, {1}, {2}, {3}}}, [{address}];", (0, 1, 2, 3), (readonly, nostack);
     /// `ld.global.nc.u32 d, [address];` Memory that nobody writes during the kernel.
-    ld_global_nc_u32, 1, *const u32, reg64, "ld.global.nc.u32 {0}, [{address}];", (0), (pure, readonly, nostack);
+    ld_global_nc_u32, 1, *const u32, reg64, "ld.global.nc.u32 {0}, [{address}];", (0), (readonly, nostack);
     /// `ld.global.nc.v2.u32 {..}, [address];` Memory that nobody writes during the kernel.
-    ld_global_nc_v2_u32, 2, *const u32, reg64, "ld.global.nc.v2.u32 {{{0}, {1}}}, [{address}];", (0, 1), (pure, readonly, nostack);
+    ld_global_nc_v2_u32, 2, *const u32, reg64, "ld.global.nc.v2.u32 {{{0}, {1}}}, [{address}];", (0, 1), (readonly, nostack);
     /// `ld.global.nc.v4.u32 {..}, [address];` Memory that nobody writes during the kernel.
-    ld_global_nc_v4_u32, 4, *const u32, reg64, "ld.global.nc.v4.u32 {{{0}, {1}, {2}, {3}}}, [{address}];", (0, 1, 2, 3), (pure, readonly, nostack);
+    ld_global_nc_v4_u32, 4, *const u32, reg64, "ld.global.nc.v4.u32 {{{0}, {1}, {2}, {3}}}, [{address}];", (0, 1, 2, 3), (readonly, nostack);
     /// `ld.shared::cta.u32 d, [address];`
     ld_shared_u32, 1, u32, reg32, "ld.shared::cta.u32 {0}, [{address}];", (0), (readonly, nostack);
     /// `ld.shared::cta.v2.u32 {..}, [address];`

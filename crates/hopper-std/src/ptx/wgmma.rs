@@ -50,12 +50,7 @@ pub trait Mma<const REGISTERS: usize>: crate::half::Half {
     /// # Safety
     /// All warps of the warp group execute it with the same descriptors, which name readable tiles; D is not touched
     /// until a wait covers the product; [`wgmma_fence`] came before the first product after D was touched.
-    unsafe fn mma_shared<A: Orientation, B: Orientation>(
-        d: &mut [f32; REGISTERS],
-        a: u64,
-        b: u64,
-        scale_d: u32,
-    );
+    unsafe fn mma_shared<A: Orientation, B: Orientation>(d: &mut [f32; REGISTERS], a: u64, b: u64, scale_d: u32);
 
     /// As [`Mma::mma_shared`] with A, K-major, in four registers of packed pairs.
     ///

@@ -81,7 +81,9 @@ impl<T, const ROWS: usize, const COLS: usize, S: Swizzle> Shared<Tile<T, ROWS, C
     }
 }
 
-impl<T, const ROWS: usize, const COLS: usize, S: Swizzle, const CHUNKS: usize> Shared<[Tile<T, ROWS, COLS, S>; CHUNKS]> {
+impl<T, const ROWS: usize, const COLS: usize, S: Swizzle, const CHUNKS: usize>
+    Shared<[Tile<T, ROWS, COLS, S>; CHUNKS]>
+{
     /// As an MN-major operand: `ROWS` of K, `CHUNKS * COLS` of M or N.
     ///
     /// The leading offset goes from chunk to chunk of M or N, the stride from eight lines of K to the next eight.
@@ -110,7 +112,7 @@ mod tests {
         // SAFETY: an address is only computed with.
         let tile = unsafe { Shared::<Tile<u16, 128, 64, Swizzle128>>::from_address(0x4000) };
         let bits = tile.k_major(64).step(1).bits();
-        assert_eq!(bits & 0x3fff, u64::from((0x4000 + 64 * 128 + 32) >> 4_u32));
+        assert_eq!(bits & 0x3fff, (0x4000 + 64 * 128 + 32) >> 4);
         assert_eq!(bits >> 32 & 0x3fff, 1024 >> 4);
         assert_eq!(bits >> 62, 1);
     }

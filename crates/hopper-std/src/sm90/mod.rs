@@ -29,8 +29,8 @@ pub use descriptor::{KMajor, Major, MnMajor, SmemDescriptor};
 pub use fragment::AccumulatorFragment;
 pub use named_barrier::NamedBarrier;
 pub use pipeline::{
-    BlockScope, ClusterScope, Consumer, EmptySlot, FullSlot, Pipeline, PipelineBarriers, PipelineState, Producer, Scope,
-    Uninit,
+    BlockScope, ClusterScope, Consumer, EmptySlot, FullSlot, Pipeline, PipelineBarriers, PipelineState, Producer,
+    Scope, Uninit,
 };
 pub use shared::{Shared, SharedMemory};
 pub use tensor_map::{TensorMapObject, TensorMapRef};

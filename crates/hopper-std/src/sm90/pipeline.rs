@@ -49,13 +49,15 @@ impl<const STAGES: usize> Shared<PipelineBarriers<STAGES>> {
     #[inline(always)]
     fn full(self, stage: u32) -> Shared<FullBarrier> {
         // SAFETY: the field is there.
-        unsafe { self.project::<[FullBarrier; STAGES]>(core::mem::offset_of!(PipelineBarriers<STAGES>, full)) }.at(stage)
+        unsafe { self.project::<[FullBarrier; STAGES]>(core::mem::offset_of!(PipelineBarriers<STAGES>, full)) }
+            .at(stage)
     }
 
     #[inline(always)]
     fn empty(self, stage: u32) -> Shared<EmptyBarrier> {
         // SAFETY: the field is there.
-        unsafe { self.project::<[EmptyBarrier; STAGES]>(core::mem::offset_of!(PipelineBarriers<STAGES>, empty)) }.at(stage)
+        unsafe { self.project::<[EmptyBarrier; STAGES]>(core::mem::offset_of!(PipelineBarriers<STAGES>, empty)) }
+            .at(stage)
     }
 }
 
@@ -268,7 +270,11 @@ impl<Stage, const STAGES: usize, S: Scope> Consumer<Stage, STAGES, S> {
         // SAFETY: the pipeline is published.
         unsafe { self.pipeline.barriers.full(stage).wait(self.state.phase()) };
         self.state.advance();
-        FullSlot { stage: self.pipeline.stages.at(stage), empty: self.pipeline.barriers.empty(stage), scope: PhantomData }
+        FullSlot {
+            stage: self.pipeline.stages.at(stage),
+            empty: self.pipeline.barriers.empty(stage),
+            scope: PhantomData,
+        }
     }
 }
 
