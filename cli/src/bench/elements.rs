@@ -1,0 +1,106 @@
+//! Arrays whose element type is chosen at run time.
+
+use bytemuck::cast_slice;
+use half::{bf16, f16};
+use hopper_sparse::{Dtype, Element};
+use rayon::prelude::*;
+
+/// An array of elements of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Elements {
+    /// bfloat16.
+    Bf16(Vec<bf16>),
+    /// IEEE binary16.
+    F16(Vec<f16>),
+    /// IEEE binary32.
+    F32(Vec<f32>),
+}
+
+/// Evaluates `$body` with `$slice` bound to the typed vector inside an [`Elements`].
+macro_rules! with_elements {
+    ($elements:expr, $slice:ident => $body:expr) => {
+        match $elements {
+            $crate::bench::elements::Elements::Bf16($slice) => $body,
+            $crate::bench::elements::Elements::F16($slice) => $body,
+            $crate::bench::elements::Elements::F32($slice) => $body,
+        }
+    };
+}
+pub(crate) use with_elements;
+
+impl Elements {
+    /// `len` elements, each `value(index)` rounded to `dtype`; computed in parallel.
+    ///
+    /// Workloads hold no f64, which a workload file cannot name: it is stored as f32.
+    pub fn from_fn(dtype: Dtype, len: usize, value: impl Fn(usize) -> f32 + Sync) -> Self {
+        fn fill<T: Element>(len: usize, value: impl Fn(usize) -> f32 + Sync) -> Vec<T> {
+            (0..len).into_par_iter().with_min_len(1 << 14).map(|index| T::from_f32(value(index))).collect()
+        }
+        match dtype {
+            Dtype::Bf16 => Self::Bf16(fill(len, value)),
+            Dtype::F16 => Self::F16(fill(len, value)),
+            Dtype::F32 | Dtype::F64 => Self::F32(fill(len, value)),
+        }
+    }
+
+    /// `len` elements whose bytes are all ones: a NaN in every type, and what device memory is poisoned with.
+    pub fn poisoned(dtype: Dtype, len: usize) -> Self {
+        match dtype {
+            Dtype::Bf16 => Self::Bf16(vec![bf16::from_bits(u16::MAX); len]),
+            Dtype::F16 => Self::F16(vec![f16::from_bits(u16::MAX); len]),
+            Dtype::F32 | Dtype::F64 => Self::F32(vec![f32::from_bits(u32::MAX); len]),
+        }
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        with_elements!(self, values => values.len())
+    }
+
+    /// One element, exact.
+    pub fn get(&self, index: usize) -> f64 {
+        with_elements!(self, values => values[index].to_f64())
+    }
+
+    /// How many elements are not a number.
+    pub fn count_nan(&self) -> usize {
+        fn count<T: Element>(values: &[T]) -> usize {
+            values.par_iter().with_min_len(1 << 16).filter(|value| value.to_f32().is_nan()).count()
+        }
+        with_elements!(self, values => count(values))
+    }
+
+    /// The elements' bytes, as they lie in memory.
+    pub fn as_bytes(&self) -> &[u8] {
+        with_elements!(self, values => cast_slice(values))
+    }
+
+    /// The same bytes, to write.
+    #[cfg(feature = "gpu")]
+    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+        with_elements!(self, values => bytemuck::cast_slice_mut(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn poison_is_nan_in_every_type() {
+        for dtype in [Dtype::Bf16, Dtype::F16, Dtype::F32] {
+            let poison = Elements::poisoned(dtype, 5);
+            assert_eq!(poison.count_nan(), 5, "{dtype}");
+            assert!(poison.as_bytes().iter().all(|&byte| byte == 0xff));
+        }
+    }
+
+    #[test]
+    fn values_are_rounded_to_their_type() {
+        let third = 1.0_f32 / 3.0;
+        let elements = Elements::from_fn(Dtype::Bf16, 2, |_| third);
+        assert_eq!(elements.get(1), f64::from(bf16::from_f32(third).to_f32()));
+        assert_eq!(elements.len(), 2);
+        assert_eq!(elements.count_nan(), 0);
+    }
+}
