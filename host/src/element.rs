@@ -1,6 +1,7 @@
 //! Element types: what a matrix may hold, and how it is named.
 
 use core::fmt;
+use core::ops::{Add, Mul};
 
 use bytemuck::Pod;
 use half::{bf16, f16};
@@ -65,6 +66,8 @@ mod sealed {
 
 /// A type that matrices are made of: [`bf16`], [`f16`], `f32` or `f64`.
 pub trait Element: sealed::Sealed + Pod + Send + Sync + fmt::Debug + PartialEq + 'static {
+    /// The type in which products of this type are added up: `f64` for `f64`, `f32` for all others.
+    type Accumulator: Accumulator;
     /// The same type as a value.
     const DTYPE: Dtype;
     /// Zero.
@@ -79,9 +82,50 @@ pub trait Element: sealed::Sealed + Pod + Send + Sync + fmt::Debug + PartialEq +
     fn to_f32(self) -> f32;
 }
 
+/// A type in which products are added up: `f32` or `f64`.
+pub trait Accumulator: Element<Accumulator = Self> + Add<Output = Self> + Mul<Output = Self> {
+    /// Exact where `T::Accumulator` is this type.
+    fn widen<T: Element>(value: T) -> Self;
+    /// Rounds to nearest, ties to even.
+    fn round_to<T: Element>(self) -> T;
+    /// `self * factor + addend` rounded once; slow on a machine without that instruction.
+    fn fused_multiply_add(self, factor: Self, addend: Self) -> Self;
+}
+
+impl Accumulator for f32 {
+    #[inline(always)]
+    fn widen<T: Element>(value: T) -> Self {
+        value.to_f32()
+    }
+    #[inline(always)]
+    fn round_to<T: Element>(self) -> T {
+        T::from_f32(self)
+    }
+    #[inline(always)]
+    fn fused_multiply_add(self, factor: Self, addend: Self) -> Self {
+        self.mul_add(factor, addend)
+    }
+}
+
+impl Accumulator for f64 {
+    #[inline(always)]
+    fn widen<T: Element>(value: T) -> Self {
+        value.to_f64()
+    }
+    #[inline(always)]
+    fn round_to<T: Element>(self) -> T {
+        T::from_f64(self)
+    }
+    #[inline(always)]
+    fn fused_multiply_add(self, factor: Self, addend: Self) -> Self {
+        self.mul_add(factor, addend)
+    }
+}
+
 macro_rules! element {
-    ($type:ty, $dtype:ident, $zero:expr, $from64:expr, $to64:expr, $from32:expr, $to32:expr) => {
+    ($type:ty, $dtype:ident, $accumulator:ty, $zero:expr, $from64:expr, $to64:expr, $from32:expr, $to32:expr) => {
         impl Element for $type {
+            type Accumulator = $accumulator;
             const DTYPE: Dtype = Dtype::$dtype;
             const ZERO: Self = $zero;
             #[inline(always)]
@@ -104,7 +148,7 @@ macro_rules! element {
     };
 }
 
-element!(bf16, Bf16, bf16::ZERO, bf16::from_f64, bf16::to_f64, bf16::from_f32, bf16::to_f32);
-element!(f16, F16, f16::ZERO, f16::from_f64, f16::to_f64, f16::from_f32, f16::to_f32);
-element!(f32, F32, 0.0, |v| v as f32, |v: f32| f64::from(v), |v| v, |v| v);
-element!(f64, F64, 0.0, |v| v, |v| v, |v: f32| f64::from(v), |v: f64| v as f32);
+element!(bf16, Bf16, f32, bf16::ZERO, bf16::from_f64, bf16::to_f64, bf16::from_f32, bf16::to_f32);
+element!(f16, F16, f32, f16::ZERO, f16::from_f64, f16::to_f64, f16::from_f32, f16::to_f32);
+element!(f32, F32, f32, 0.0, |v| v as f32, |v: f32| f64::from(v), |v| v, |v| v);
+element!(f64, F64, f64, 0.0, |v| v, |v| v, |v: f32| f64::from(v), |v: f64| v as f32);

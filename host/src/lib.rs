@@ -15,6 +15,6 @@ pub mod io;
 pub mod ops;
 pub mod reference;
 
-pub use element::{Dtype, Element};
+pub use element::{Accumulator, Dtype, Element};
 pub use error::{Error, Result};
 pub use half::{bf16, f16};

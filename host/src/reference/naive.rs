@@ -1,0 +1,82 @@
+//! The first loop that comes to mind, in the types of the implementation under test: the yardstick.
+//!
+//! Products are rounded to the accumulator's type (`f32`, or `f64` for `f64`), added up in the order of the columns,
+//! scaled, and rounded once to the output's type.
+
+use super::error::{ErrorReport, Tolerance};
+use super::sum::{Naive, Rows, sums_of_rows};
+use super::{Exact, SparseRows};
+use crate::element::{Accumulator, Element};
+use crate::formats::{Dense, DenseView, Layout};
+use crate::ops::{PlanError, check_spmm_shapes};
+
+/// C = alpha A B + beta C, row-major. Reads as [`spmm`](super::spmm) does with a factor of zero.
+///
+/// # Errors
+/// [`PlanError::ShapeMismatch`].
+///
+/// # Panics
+/// Where a view of A breaks an invariant of its format.
+pub fn spmm<T: Element, U: Element>(
+    alpha: f64,
+    a: &impl SparseRows<T>,
+    b: DenseView<'_, T>,
+    beta: f64,
+    c: DenseView<'_, U>,
+) -> Result<Dense<U>, PlanError> {
+    spmm_rows(alpha, a, b, beta, c, &(0..a.num_rows()).collect::<Vec<_>>())
+}
+
+/// Some rows of what [`spmm`] computes.
+///
+/// # Errors
+/// [`PlanError::ShapeMismatch`].
+///
+/// # Panics
+/// Where one of `rows` is not a row of A, or a view of A breaks an invariant of its format.
+pub fn spmm_rows<T: Element, U: Element>(
+    alpha: f64,
+    a: &impl SparseRows<T>,
+    b: DenseView<'_, T>,
+    beta: f64,
+    c: DenseView<'_, U>,
+    rows: &[usize],
+) -> Result<Dense<U>, PlanError> {
+    check_spmm_shapes((a.num_rows(), a.num_cols()), (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
+    let mut found = Dense::zeros(rows.len(), b.num_cols(), Layout::RowMajor);
+    let (alpha, beta) = (T::Accumulator::from_f64(alpha), T::Accumulator::from_f64(beta));
+    let zero = T::Accumulator::ZERO;
+    let selection = if alpha == zero { Rows::WithoutProduct(rows) } else { Rows::WithProduct(rows) };
+    sums_of_rows(a, b, selection, |index, col, sum: Naive<T::Accumulator>| {
+        let product = if alpha == zero { zero } else { alpha * sum.0 };
+        let value =
+            if beta == zero { product } else { product + beta * T::Accumulator::widen(c.get(rows[index], col)) };
+        found.set(index, col, value.round_to());
+    });
+    Ok(found)
+}
+
+/// What an implementation of C = alpha A B + beta C may err by, given what it reads and the rows of the exact result.
+///
+/// # Errors
+/// [`PlanError::ShapeMismatch`], also where `exact` is the result of a problem of another shape.
+///
+/// # Panics
+/// Where a view of A breaks an invariant of its format.
+pub fn tolerance<T: Element, U: Element>(
+    alpha: f64,
+    a: &impl SparseRows<T>,
+    b: DenseView<'_, T>,
+    beta: f64,
+    c: DenseView<'_, U>,
+    exact: &Exact,
+) -> Result<Tolerance, PlanError> {
+    check_spmm_shapes(
+        (exact.num_rows, a.num_cols()),
+        (b.num_rows(), exact.values.num_cols()),
+        (c.num_rows(), c.num_cols()),
+    )?;
+    let found = spmm_rows(alpha, a, b, beta, c, &exact.rows)?;
+    let naive = ErrorReport::of_rows(exact, |index, col| found.get(index, col));
+    Ok(Tolerance::new(&naive, exact, U::DTYPE, <T::Accumulator as Element>::DTYPE))
+}
