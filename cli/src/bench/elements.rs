@@ -1,6 +1,6 @@
 //! Arrays whose element type is chosen at run time.
 
-use bytemuck::cast_slice;
+use bytemuck::{cast_slice, cast_slice_mut};
 use half::{bf16, f16};
 use hopper_sparse::{Dtype, Element};
 use rayon::prelude::*;
@@ -27,6 +27,27 @@ macro_rules! with_elements {
     };
 }
 pub(crate) use with_elements;
+
+/// Evaluates `$body` with the type alias `$name` standing for the element type of a [`Dtype`].
+macro_rules! with_dtype {
+    ($dtype:expr, $name:ident => $body:expr) => {
+        match $dtype {
+            hopper_sparse::Dtype::Bf16 => {
+                type $name = half::bf16;
+                $body
+            }
+            hopper_sparse::Dtype::F16 => {
+                type $name = half::f16;
+                $body
+            }
+            hopper_sparse::Dtype::F32 | hopper_sparse::Dtype::F64 => {
+                type $name = f32;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_dtype;
 
 impl Elements {
     /// `len` elements, each `value(index)` rounded to `dtype`; computed in parallel.
@@ -57,6 +78,33 @@ impl Elements {
         with_elements!(self, values => values.len())
     }
 
+    /// The type of the elements.
+    pub fn dtype(&self) -> Dtype {
+        match self {
+            Self::Bf16(_) => Dtype::Bf16,
+            Self::F16(_) => Dtype::F16,
+            Self::F32(_) => Dtype::F32,
+        }
+    }
+
+    /// The elements as what they are.
+    ///
+    /// # Panics
+    /// Where `T` is not their type: [`with_dtype`] chooses it.
+    pub fn as_slice<T: Element>(&self) -> &[T] {
+        assert_eq!(self.dtype(), T::DTYPE, "the elements are of another type");
+        cast_slice(self.as_bytes())
+    }
+
+    /// The same, to write.
+    ///
+    /// # Panics
+    /// Where `T` is not their type.
+    pub fn as_slice_mut<T: Element>(&mut self) -> &mut [T] {
+        assert_eq!(self.dtype(), T::DTYPE, "the elements are of another type");
+        cast_slice_mut(self.as_bytes_mut())
+    }
+
     /// One element, exact.
     pub fn get(&self, index: usize) -> f64 {
         with_elements!(self, values => values[index].to_f64())
@@ -76,9 +124,8 @@ impl Elements {
     }
 
     /// The same bytes, to write.
-    #[cfg(feature = "gpu")]
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
-        with_elements!(self, values => bytemuck::cast_slice_mut(values))
+        with_elements!(self, values => cast_slice_mut(values))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use hopper_sparse::Dtype;
-use hopper_sparse::formats::{BlockShape, Layout};
+use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
+use hopper_sparse::{Dtype, Element};
 
 use super::elements::{Elements, with_elements};
 use super::error::BenchError;
@@ -156,27 +156,67 @@ impl Operands {
         }
     }
 
-    /// The value at a position that [`Operands::for_each_entry`] gave.
-    pub fn value(&self, position: usize) -> f64 {
-        let (Stored::Blocks(_, stored) | Stored::Entries(stored)) = &self.a;
-        stored.values.get(position)
+    /// A as the library's view of compressed rows.
+    pub fn csr_view<T: Element>(&self) -> CsrView<'_, T> {
+        let entries = self.entries();
+        CsrView {
+            num_rows: self.workload.m,
+            num_cols: self.workload.k,
+            row_offsets: &entries.row_offsets,
+            col_indices: &entries.col_indices,
+            values: entries.values.as_slice(),
+        }
     }
 
-    /// The position in `b` of element (row, col).
-    pub fn b_index(&self, row: usize, col: usize) -> usize {
-        dense_index(self.workload.b_layout, self.workload.k, self.workload.n, row, col)
+    /// A as the library's view of blocks; `None` where it is not made of blocks.
+    pub fn bcsr_view<T: Element>(&self) -> Option<BcsrView<'_, T>> {
+        let Stored::Blocks(block, blocks) = &self.a else { return None };
+        Some(BcsrView {
+            num_rows: self.workload.m,
+            num_cols: self.workload.k,
+            block: *block,
+            row_offsets: &blocks.row_offsets,
+            col_indices: &blocks.col_indices,
+            values: blocks.values.as_slice(),
+        })
     }
 
-    /// The position in C of element (row, col).
-    pub fn c_index(&self, row: usize, col: usize) -> usize {
-        dense_index(self.workload.c_layout, self.workload.m, self.workload.n, row, col)
+    /// B as the library's view.
+    ///
+    /// # Errors
+    /// [`BenchError::Library`] where the sizes do not agree.
+    pub fn b_view<T: Element>(&self) -> Result<DenseView<'_, T>, BenchError> {
+        let Workload { n, k, b_layout, .. } = self.workload;
+        let view = DenseView::try_new(self.b.as_slice(), k, n, leading_dimension(b_layout, k, n), b_layout);
+        view.map_err(|error| BenchError::Library(error.into()))
+    }
+
+    /// Elements of C as the library's view.
+    ///
+    /// # Errors
+    /// [`BenchError::Library`] where the sizes do not agree.
+    pub fn c_view<'c, T: Element>(&self, c: &'c Elements) -> Result<DenseView<'c, T>, BenchError> {
+        let Workload { m, n, c_layout, .. } = self.workload;
+        let view = DenseView::try_new(c.as_slice(), m, n, leading_dimension(c_layout, m, n), c_layout);
+        view.map_err(|error| BenchError::Library(error.into()))
+    }
+
+    /// The same, to write.
+    ///
+    /// # Errors
+    /// [`BenchError::Library`] where the sizes do not agree.
+    pub fn c_view_mut<'c, T: Element>(&self, c: &'c mut Elements) -> Result<DenseViewMut<'c, T>, BenchError> {
+        let Workload { m, n, c_layout, .. } = self.workload;
+        let view = DenseViewMut::try_new(c.as_slice_mut(), m, n, leading_dimension(c_layout, m, n), c_layout);
+        view.map_err(|error| BenchError::Library(error.into()))
     }
 }
 
-fn dense_index(layout: Layout, num_rows: usize, num_cols: usize, row: usize, col: usize) -> usize {
+/// The leading dimension of a dense matrix without gaps.
+pub fn leading_dimension(layout: Layout, num_rows: usize, num_cols: usize) -> usize {
     match layout {
-        Layout::RowMajor => row * num_cols + col,
-        Layout::ColumnMajor => col * num_rows + row,
+        Layout::RowMajor => num_cols,
+        Layout::ColumnMajor => num_rows,
     }
 }
 
