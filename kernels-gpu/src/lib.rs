@@ -1,2 +1,15 @@
-//! The kernels of hopper-sparse.
+//! The kernels of hopper-sparse, in Rust; built for nvptx64 and for the CPU.
+//!
+//! One folder for each family, read in this order: `mod.rs` (mathematics, pseudo-code, pipeline, contract), `config.rs`,
+//! `producer.rs`, `consumer.rs`, `epilogue.rs`, `kernel.rs`. On the CPU the crate gives the specifications and the
+//! numbers that the host needs: tiles, boxes, argument layouts.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
+
+pub mod bcsr;
+
+use hopper_std::KernelSpec;
+
+/// The specification of every exported kernel.
+pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
+    bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec)
+}

@@ -1,0 +1,46 @@
+//! Typed pointers to global memory, as kernels receive them.
+
+use crate::ptx::memory;
+
+/// An array in global memory that nobody writes while the kernel runs.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct GlobalArray<T> {
+    pointer: *const T,
+}
+
+impl GlobalArray<u32> {
+    /// Element `index`.
+    ///
+    /// # Safety
+    /// `index` is under the array's length.
+    #[inline(always)]
+    pub unsafe fn get(self, index: u32) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { memory::ld_global_nc_u32(self.pointer.add(index as usize))[0] }
+    }
+}
+
+impl GlobalArray<[u32; 2]> {
+    /// Element `index`.
+    ///
+    /// # Safety
+    /// `index` is under the array's length.
+    #[inline(always)]
+    pub unsafe fn get(self, index: u32) -> [u32; 2] {
+        // SAFETY: the caller's promise.
+        unsafe { memory::ld_global_nc_v2_u32(self.pointer.add(index as usize).cast()) }
+    }
+}
+
+impl GlobalArray<[u32; 4]> {
+    /// Element `index`.
+    ///
+    /// # Safety
+    /// `index` is under the array's length, and the array is 16-byte aligned.
+    #[inline(always)]
+    pub unsafe fn get(self, index: u32) -> [u32; 4] {
+        // SAFETY: the caller's promise.
+        unsafe { memory::ld_global_nc_v4_u32(self.pointer.add(index as usize).cast()) }
+    }
+}

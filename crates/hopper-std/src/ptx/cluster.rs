@@ -1,0 +1,59 @@
+//! Thread-block clusters. PTX ISA 9.7.13.3 and 10.
+
+/// `%cluster_ctarank`: this block's rank in its cluster. Thread.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[inline(always)]
+pub unsafe fn cluster_ctarank() -> u32 {
+    let rank: u32;
+    ptx_asm!("mov.u32 {}, %cluster_ctarank;", out(reg32) rank, options(pure, nomem, nostack));
+    rank
+}
+
+/// `%cluster_nctarank`: blocks in this cluster. Thread.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[inline(always)]
+pub unsafe fn cluster_nctarank() -> u32 {
+    let count: u32;
+    ptx_asm!("mov.u32 {}, %cluster_nctarank;", out(reg32) count, options(pure, nomem, nostack));
+    count
+}
+
+/// `mapa.shared::cluster.u32 r, address, rank;` Thread. The address, in the cluster's window, of what lies at `address`
+/// in the block of that rank.
+///
+/// # Safety
+/// `address` is in this block's shared memory and `rank` is under the cluster's size.
+#[inline(always)]
+pub unsafe fn mapa(address: u32, rank: u32) -> u32 {
+    let mapped: u32;
+    ptx_asm!(
+        "mapa.shared::cluster.u32 {}, {}, {};",
+        out(reg32) mapped,
+        in(reg32) address,
+        in(reg32) rank,
+        options(pure, nomem, nostack)
+    );
+    mapped
+}
+
+/// `barrier.cluster.arrive.release.aligned;` Warp.
+///
+/// # Safety
+/// Every thread of the cluster arrives, then waits, once each and in this order.
+#[inline(always)]
+pub unsafe fn barrier_cluster_arrive() {
+    ptx_asm!("barrier.cluster.arrive.release.aligned;", options(nostack));
+}
+
+/// `barrier.cluster.wait.acquire.aligned;` Warp.
+///
+/// # Safety
+/// As [`barrier_cluster_arrive`].
+#[inline(always)]
+pub unsafe fn barrier_cluster_wait() {
+    ptx_asm!("barrier.cluster.wait.acquire.aligned;", options(nostack));
+}

@@ -1,0 +1,92 @@
+//! Conversions and approximate functions. PTX ISA 9.7.9.21 and 9.7.3.
+
+/// `cvt.rn.bf16x2.f32 d, high, low;` Thread. `low` goes to bits 0..16.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[inline(always)]
+pub unsafe fn cvt_rn_bf16x2_f32(high: f32, low: f32) -> u32 {
+    let pair: u32;
+    ptx_asm!(
+        "cvt.rn.bf16x2.f32 {}, {}, {};",
+        out(reg32) pair,
+        in(reg32) high,
+        in(reg32) low,
+        options(pure, nomem, nostack)
+    );
+    pair
+}
+
+/// `cvt.rn.f16x2.f32 d, high, low;` Thread. `low` goes to bits 0..16.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[inline(always)]
+pub unsafe fn cvt_rn_f16x2_f32(high: f32, low: f32) -> u32 {
+    let pair: u32;
+    ptx_asm!(
+        "cvt.rn.f16x2.f32 {}, {}, {};",
+        out(reg32) pair,
+        in(reg32) high,
+        in(reg32) low,
+        options(pure, nomem, nostack)
+    );
+    pair
+}
+
+/// `cvt.f32.f16 d, half;` Thread.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[inline(always)]
+pub unsafe fn cvt_f32_f16(half: u16) -> f32 {
+    let value: f32;
+    ptx_asm!("cvt.f32.f16 {}, {};", out(reg32) value, in(reg16) half, options(pure, nomem, nostack));
+    value
+}
+
+/// `ex2.approx.ftz.f32 d, x;` Thread. 2^x, 2 ulp.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[inline(always)]
+pub unsafe fn ex2_approx_ftz_f32(x: f32) -> f32 {
+    let value: f32;
+    ptx_asm!("ex2.approx.ftz.f32 {}, {};", out(reg32) value, in(reg32) x, options(pure, nomem, nostack));
+    value
+}
+
+/// `fma.rn.f32 d, a, b, c;` Thread.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[inline(always)]
+pub unsafe fn fma_rn_f32(a: f32, b: f32, c: f32) -> f32 {
+    let value: f32;
+    ptx_asm!(
+        "fma.rn.f32 {}, {}, {}, {};",
+        out(reg32) value,
+        in(reg32) a,
+        in(reg32) b,
+        in(reg32) c,
+        options(pure, nomem, nostack)
+    );
+    value
+}
+
+/// `max.f32 d, a, b;` Thread. The other operand where one is NaN.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[inline(always)]
+pub unsafe fn max_f32(a: f32, b: f32) -> f32 {
+    let value: f32;
+    ptx_asm!(
+        "max.f32 {}, {}, {};",
+        out(reg32) value,
+        in(reg32) a,
+        in(reg32) b,
+        options(pure, nomem, nostack)
+    );
+    value
+}

@@ -1,0 +1,96 @@
+//! Shuffles, votes and election in a warp. PTX ISA 9.7.9.6, 9.7.13.7 to 9.7.13.15.
+
+macro_rules! shuffle {
+    ($($(#[$doc:meta])* $name:ident, $line:literal;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// Warp.
+            ///
+            /// # Safety
+            /// All 32 lanes execute it together.
+            #[inline(always)]
+            pub unsafe fn $name(value: u32, lane: u32) -> u32 {
+                let result: u32;
+                ptx_asm!($line, out(reg32) result, in(reg32) value, in(reg32) lane, options(nomem, nostack));
+                result
+            }
+        )*
+    };
+}
+
+shuffle! {
+    /// `shfl.sync.bfly.b32 d, value, lane, 31, 0xffffffff;` The value of lane `laneid ^ lane`.
+    shfl_sync_bfly, "shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;";
+    /// `shfl.sync.idx.b32 d, value, lane, 31, 0xffffffff;` The value of lane `lane`.
+    shfl_sync_idx, "shfl.sync.idx.b32 {}, {}, {}, 31, 0xffffffff;";
+    /// `shfl.sync.up.b32 d, value, lane, 0, 0xffffffff;` The value of lane `laneid - lane`; its own below.
+    shfl_sync_up, "shfl.sync.up.b32 {}, {}, {}, 0, 0xffffffff;";
+    /// `shfl.sync.down.b32 d, value, lane, 31, 0xffffffff;` The value of lane `laneid + lane`; its own above.
+    shfl_sync_down, "shfl.sync.down.b32 {}, {}, {}, 31, 0xffffffff;";
+}
+
+/// `vote.sync.ballot.b32 d, p, 0xffffffff;` Warp. Bit i is the predicate of lane i.
+///
+/// # Safety
+/// All 32 lanes execute it together.
+#[inline(always)]
+pub unsafe fn vote_sync_ballot(predicate: bool) -> u32 {
+    let mask: u32;
+    ptx_asm!(
+        "{{",
+        ".reg .pred p;",
+        "setp.ne.u32 p, {1}, 0;",
+        "vote.sync.ballot.b32 {0}, p, 0xffffffff;",
+        "}}",
+        out(reg32) mask,
+        in(reg32) u32::from(predicate),
+        options(nomem, nostack)
+    );
+    mask
+}
+
+/// `elect.sync _|p, 0xffffffff;` Warp. True in one lane, the same one each time.
+///
+/// # Safety
+/// All 32 lanes execute it together.
+#[inline(always)]
+pub unsafe fn elect_sync() -> bool {
+    let elected: u32;
+    ptx_asm!(
+        "{{",
+        ".reg .pred p;",
+        "elect.sync _|p, 0xffffffff;",
+        "selp.u32 {}, 1, 0, p;",
+        "}}",
+        out(reg32) elected,
+        options(nomem, nostack)
+    );
+    elected != 0
+}
+
+/// `bar.warp.sync 0xffffffff;` Warp.
+///
+/// # Safety
+/// All 32 lanes execute it together.
+#[inline(always)]
+pub unsafe fn bar_warp_sync() {
+    ptx_asm!("bar.warp.sync 0xffffffff;", options(nostack));
+}
+
+/// `movmatrix.sync.aligned.m8n8.trans.b16 d, a;` Warp. Transposes an 8 x 8 matrix of 16-bit elements that lies in
+/// fragment form: lane l holds elements (l / 4, 2 (l % 4)) and the one after it.
+///
+/// # Safety
+/// All 32 lanes execute it together.
+#[inline(always)]
+pub unsafe fn movmatrix_trans_b16(pair: u32) -> u32 {
+    let transposed: u32;
+    ptx_asm!(
+        "movmatrix.sync.aligned.m8n8.trans.b16 {}, {};",
+        out(reg32) transposed,
+        in(reg32) pair,
+        options(nomem, nostack)
+    );
+    transposed
+}

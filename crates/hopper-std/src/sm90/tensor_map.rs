@@ -1,0 +1,69 @@
+//! Tensor maps as kernels receive them, and the copies they describe.
+
+use core::marker::PhantomData;
+
+use super::{FullBarrier, Shared, TileShape};
+use crate::ptx::tensor;
+
+/// A tensor map: 128 opaque bytes, 64-byte aligned, made by the host.
+#[repr(C, align(64))]
+pub struct TensorMapObject {
+    opaque: [u64; 16],
+}
+
+/// The place in global memory of a tensor map whose box is a `T`.
+#[repr(transparent)]
+pub struct TensorMapRef<T> {
+    map: *const TensorMapObject,
+    tile: PhantomData<T>,
+}
+
+impl<T> Clone for TensorMapRef<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for TensorMapRef<T> {}
+
+impl<T: TileShape> TensorMapRef<T> {
+    /// Brings the map itself into the cache. Thread.
+    #[inline(always)]
+    pub fn prefetch(self) {
+        // SAFETY: a `TensorMapRef` points to a tensor map: the launch contract of the kernel that received it.
+        unsafe { tensor::prefetch_tensormap(self.map.cast()) }
+    }
+
+    /// Starts the copy of the box at `at` (columns, rows) into `tile`. Thread.
+    ///
+    /// # Safety
+    /// `tile` is free to be written; `full` expects [`TileShape::BYTES`] for it.
+    #[inline(always)]
+    pub unsafe fn load_2d(self, tile: Shared<T>, at: [i32; 2], full: Shared<FullBarrier>) {
+        // SAFETY: the map has rank 2 and this tile's box (the launch contract); the rest is the caller's promise.
+        unsafe { tensor::cp_async_bulk_tensor_2d(tile.address(), self.map.cast(), at, full.address()) }
+    }
+
+    /// As [`load_2d`](Self::load_2d), from a map of rank 3 whose box is one deep.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d).
+    #[inline(always)]
+    pub unsafe fn load_3d(self, tile: Shared<T>, at: [i32; 3], full: Shared<FullBarrier>) {
+        // SAFETY: as above, with rank 3.
+        unsafe { tensor::cp_async_bulk_tensor_3d(tile.address(), self.map.cast(), at, full.address()) }
+    }
+
+    /// As [`load_3d`](Self::load_3d), into the same place in every block of `mask`.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d), in every block of `mask`.
+    #[inline(always)]
+    pub unsafe fn load_3d_multicast(self, tile: Shared<T>, at: [i32; 3], full: Shared<FullBarrier>, mask: u16) {
+        // SAFETY: as above, in each block.
+        unsafe {
+            tensor::cp_async_bulk_tensor_3d_multicast(tile.address(), self.map.cast(), at, full.address(), mask);
+        }
+    }
+}
