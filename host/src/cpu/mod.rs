@@ -1,1 +1,74 @@
-//! The CPU backend.
+//! The CPU backend: C = alpha A B + beta C, with A sparse (M x K), B (K x N) and C (M x N) dense.
+//!
+//! Any M, N and K, zero included; B and C each row-major or column-major with any leading dimension. Input of
+//! `bf16`, `f16` and `f32` is multiplied and added up in `f32`, `f64` in `f64`; each element is rounded to the type of C
+//! once, at the end.
+//!
+//! Rows are shared out to the threads of the current [rayon] pool, balanced by their entries. An element is always
+//! computed by one thread in the order of the columns of A, so the same input gives the same bits whatever the pool.
+//! NaN and infinity take the way that IEEE 754 prescribes, through explicit zeros of A too. As in BLAS, a factor of
+//! zero means *not read*: with `beta = 0` no element of C matters, with `alpha = 0` none of A and B does.
+
+mod bands;
+mod bcsr;
+mod csr;
+mod panel;
+mod scale;
+mod simd;
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::formats::{BcsrView, CsrView, DenseView, DenseViewMut};
+use crate::ops::check_spmm_shapes;
+use scale::{Scale, scale_only};
+
+/// C = alpha A B + beta C with A in [CSR](CsrView). `alpha` and `beta` are rounded to the accumulator's type.
+///
+/// # Errors
+/// [`PlanError::ShapeMismatch`](crate::ops::PlanError::ShapeMismatch).
+///
+/// # Panics
+/// Where the view of A breaks an invariant of [`CsrPattern`](crate::formats::CsrPattern).
+pub fn spmm_csr<T: Element, U: Element>(
+    alpha: f64,
+    a: CsrView<'_, T>,
+    b: DenseView<'_, T>,
+    beta: f64,
+    c: &mut DenseViewMut<'_, U>,
+) -> Result<()> {
+    check_spmm_shapes((a.num_rows, a.num_cols), (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
+    let scale = Scale::<T::Accumulator>::new(alpha, beta);
+    if scale.is_without_product() {
+        scale_only(scale, c);
+    } else if c.num_rows() > 0 && c.num_cols() > 0 {
+        csr::spmm(scale, a, b, c);
+    }
+    Ok(())
+}
+
+/// C = alpha A B + beta C with A in [BCSR](BcsrView). `alpha` and `beta` are rounded to the accumulator's type.
+///
+/// All elements of a stored block that lie inside of A are multiplied, so a zero in a block meets an infinity in B as
+/// an explicit zero does.
+///
+/// # Errors
+/// [`PlanError::ShapeMismatch`](crate::ops::PlanError::ShapeMismatch).
+///
+/// # Panics
+/// Where the view of A breaks an invariant of [`BcsrPattern`](crate::formats::BcsrPattern).
+pub fn spmm_bcsr<T: Element, U: Element>(
+    alpha: f64,
+    a: BcsrView<'_, T>,
+    b: DenseView<'_, T>,
+    beta: f64,
+    c: &mut DenseViewMut<'_, U>,
+) -> Result<()> {
+    check_spmm_shapes((a.num_rows, a.num_cols), (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
+    let scale = Scale::<T::Accumulator>::new(alpha, beta);
+    if scale.is_without_product() {
+        scale_only(scale, c);
+    } else if c.num_rows() > 0 && c.num_cols() > 0 {
+        bcsr::spmm(scale, a, b, c);
+    }
+    Ok(())
+}
