@@ -9,6 +9,7 @@ use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, Layout};
 
 use crate::generator::Generator;
+use crate::output::Existing;
 
 /// Sparse matrix products on NVIDIA Hopper, with kernels written in Rust.
 #[derive(Debug, Parser)]
@@ -84,13 +85,12 @@ pub struct SpmmArgs {
     pub c_layout: LayoutArg,
     /// Factor of A B
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, value_parser = parse_finite)]
-    pub alpha: f32,
+    pub alpha: f64,
     /// Factor of what C held; C starts with random values unless this is 0
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_finite)]
-    pub beta: f32,
-    /// Timed launches; the median is shown
-    #[arg(long, value_name = "R", default_value = "20")]
-    pub repeat: NonZeroUsize,
+    pub beta: f64,
+    #[arg(long, value_name = "R", help = "Timed launches, whose median is shown [default: 20, fewer where they are slow]")]
+    pub repeat: Option<NonZeroUsize>,
     /// Seed of the generated matrix, of B and of C
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -178,6 +178,20 @@ Examples:
 
 Without a GPU the kernels are listed from their specifications, with the reason why no device is there.";
 
+impl SpmmArgs {
+    /// What to do about an output that exists.
+    pub fn existing(&self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Refuse }
+    }
+}
+
+impl ConvertArgs {
+    /// What to do about an output that exists.
+    pub fn existing(&self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Refuse }
+    }
+}
+
 /// How A is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatChoice {
@@ -187,16 +201,6 @@ pub enum FormatChoice {
     Csr,
     /// Blocks, of this shape or of the best offered.
     Bcsr(Option<BlockShape>),
-}
-
-/// Block rows that a kernel exists for.
-const BLOCK_ROWS: [usize; 2] = [64, 128];
-/// Block columns that a kernel exists for.
-const BLOCK_COLS: [usize; 4] = [16, 32, 64, 128];
-
-/// Every block shape offered, smallest first.
-pub fn block_shapes() -> impl Iterator<Item = BlockShape> {
-    BLOCK_ROWS.into_iter().flat_map(|rows| BLOCK_COLS.into_iter().map(move |cols| BlockShape { rows, cols }))
 }
 
 impl FromStr for FormatChoice {
@@ -215,7 +219,7 @@ impl FromStr for FormatChoice {
         let offered = "blocks have 64 or 128 rows and 16, 32, 64 or 128 columns, as in bcsr:128x64";
         let parsed = shape.split_once('x').and_then(|(rows, cols)| Some((rows.parse().ok()?, cols.parse().ok()?)));
         match parsed {
-            Some((rows, cols)) if BLOCK_ROWS.contains(&rows) && BLOCK_COLS.contains(&cols) => {
+            Some((rows, cols)) if (BlockShape { rows, cols }).is_offered() => {
                 Ok(Self::Bcsr(Some(BlockShape { rows, cols })))
             }
             Some((rows, cols)) => Err(format!("blocks of {rows}x{cols} are not offered: {offered}")),
@@ -285,8 +289,8 @@ fn parse_cols(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_finite(text: &str) -> Result<f32, String> {
-    match text.parse::<f32>() {
+fn parse_finite(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
         _ => Err("expected a finite number".to_owned()),
     }
@@ -305,7 +309,7 @@ mod tests {
 
     #[test]
     fn every_offered_shape_parses() {
-        for shape in block_shapes() {
+        for shape in BlockShape::ALL {
             assert_eq!(format!("bcsr:{shape}").parse(), Ok(FormatChoice::Bcsr(Some(shape))));
         }
         for refused in ["bcsr:48x48", "bcsr:64", "bcsr:64x64x64", "ell", "bcsr:0x0"] {

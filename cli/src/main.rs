@@ -1,8 +1,10 @@
 //! The `hopper-sparse` command.
 
 mod args;
+mod choose;
 mod convert;
 mod error;
+mod files;
 mod generator;
 #[cfg(feature = "gpu")]
 mod gpu;

@@ -20,13 +20,6 @@ pub enum Existing {
     Replace,
 }
 
-impl Existing {
-    /// `--force` replaces.
-    pub fn from_force(force: bool) -> Self {
-        if force { Self::Replace } else { Self::Refuse }
-    }
-}
-
 /// Refuses an output path that cannot be written before any work is done.
 ///
 /// # Errors

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::BlockShape;
+
 /// An axis of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
@@ -78,6 +80,82 @@ pub enum FormatError {
         /// The size of that axis.
         size: u64,
     },
+    /// An axis is longer than 32-bit indices reach.
+    SizeTooLarge {
+        /// The axis.
+        axis: Axis,
+        /// Its size.
+        size: u64,
+    },
+    /// The first row offset is not 0.
+    FirstOffset {
+        /// The offset found.
+        found: u64,
+    },
+    /// A row ends before it begins.
+    OffsetsDecrease {
+        /// The row (or block row), from 0.
+        row: u64,
+        /// Where it begins.
+        begin: u64,
+        /// Where it ends.
+        end: u64,
+    },
+    /// The last row offset is not the number of entries (or blocks).
+    LastOffset {
+        /// The number of entries.
+        expected: u64,
+        /// The offset found.
+        found: u64,
+    },
+    /// Within a row, a column does not come after the one before it.
+    ColumnsNotIncreasing {
+        /// The row (or block row), from 0.
+        row: u64,
+        /// The column before.
+        previous: u32,
+        /// The column found.
+        found: u32,
+    },
+    /// A stored element that lies outside the matrix is not zero.
+    PaddingNotZero {
+        /// The element's row, from 0.
+        row: u64,
+        /// The element's column, from 0.
+        col: u64,
+    },
+    /// A matrix of one size where one of another is wanted.
+    OtherSize {
+        /// Rows wanted.
+        expected_rows: u64,
+        /// Columns wanted.
+        expected_cols: u64,
+        /// Rows found.
+        found_rows: u64,
+        /// Columns found.
+        found_cols: u64,
+    },
+    /// An entry lies in none of the blocks of a pattern.
+    OutsidePattern {
+        /// The entry's row, from 0.
+        row: u64,
+        /// The entry's column, from 0.
+        col: u64,
+    },
+    /// A block shape that is not offered.
+    BlockShapeNotOffered {
+        /// Rows asked for.
+        rows: u64,
+        /// Columns asked for.
+        cols: u64,
+    },
+    /// A text that is no block shape.
+    BlockShapeSyntax,
+    /// The memory for a conversion cannot be had.
+    OutOfMemory {
+        /// Bytes wanted.
+        bytes: u128,
+    },
 }
 
 impl fmt::Display for FormatError {
@@ -101,8 +179,115 @@ impl fmt::Display for FormatError {
             Self::RangeOutOfBounds { axis, start, end, size } => {
                 write!(f, "{axis}s {start}..{end} are not a range of the matrix's {size} {axis}s")
             }
+            Self::SizeTooLarge { axis, size } => {
+                write!(f, "the matrix has {size} {axis}s, but at most {} are supported", u32::MAX)
+            }
+            Self::FirstOffset { found } => write!(f, "the first row offset is {found}, but it must be 0"),
+            Self::OffsetsDecrease { row, begin, end } => {
+                write!(f, "row {row} begins at {begin} and ends at {end}: row offsets must not decrease")
+            }
+            Self::LastOffset { expected, found } => {
+                write!(f, "the last row offset is {found}, but there are {expected} column indices")
+            }
+            Self::ColumnsNotIncreasing { row, previous, found } => write!(
+                f,
+                "in row {row} column {found} comes after column {previous}: columns must increase strictly within a row"
+            ),
+            Self::PaddingNotZero { row, col } => {
+                write!(f, "the element at row {row}, column {col} lies outside the matrix and must be zero")
+            }
+            Self::OtherSize { expected_rows, expected_cols, found_rows, found_cols } => {
+                write!(f, "the matrix is {found_rows}x{found_cols}, but {expected_rows}x{expected_cols} is expected")
+            }
+            Self::OutsidePattern { row, col } => {
+                write!(f, "the entry at row {row}, column {col} lies in no block of the pattern")
+            }
+            Self::BlockShapeNotOffered { rows, cols } => {
+                write!(f, "blocks of {rows}x{cols} are not offered; {}", OfferedShapes)
+            }
+            Self::BlockShapeSyntax => {
+                write!(f, "a block shape is written ROWSxCOLS, such as 128x64; {}", OfferedShapes)
+            }
+            Self::OutOfMemory { bytes } => write!(f, "{bytes} bytes of memory are wanted, and cannot be had"),
         }
     }
 }
 
+/// Lists what [`BlockShape::ALL`] holds.
+struct OfferedShapes;
+
+impl fmt::Display for OfferedShapes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the shapes offered are")?;
+        for (index, shape) in BlockShape::ALL.iter().enumerate() {
+            write!(f, "{} {shape}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
 impl std::error::Error for FormatError {}
+
+/// Refuses an axis that 32-bit indices do not reach.
+pub(crate) fn check_sizes(num_rows: usize, num_cols: usize) -> Result<(), FormatError> {
+    for (axis, size) in [(Axis::Row, num_rows), (Axis::Column, num_cols)] {
+        if size as u64 > u64::from(u32::MAX) {
+            return Err(FormatError::SizeTooLarge { axis, size: size as u64 });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an array of the wrong length.
+pub(crate) fn check_length(array: &'static str, expected: usize, found: usize) -> Result<(), FormatError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(FormatError::Length { array, expected: expected as u64, found: found as u64 })
+    }
+}
+
+/// Checks offsets and column indices as both compressed formats demand: lengths, order, range.
+///
+/// `num_rows` and `num_cols` count rows and columns for CSR, block rows and block columns for BCSR.
+pub(crate) fn check_compressed(
+    num_rows: usize,
+    num_cols: usize,
+    row_offsets: &[u64],
+    col_indices: &[u32],
+) -> Result<(), FormatError> {
+    check_length("row_offsets", num_rows + 1, row_offsets.len())?;
+    if row_offsets[0] != 0 {
+        return Err(FormatError::FirstOffset { found: row_offsets[0] });
+    }
+    for (row, pair) in row_offsets.windows(2).enumerate() {
+        if pair[1] < pair[0] {
+            return Err(FormatError::OffsetsDecrease { row: row as u64, begin: pair[0], end: pair[1] });
+        }
+    }
+    let last = row_offsets[num_rows];
+    if last != col_indices.len() as u64 {
+        return Err(FormatError::LastOffset { expected: col_indices.len() as u64, found: last });
+    }
+    for (row, pair) in row_offsets.windows(2).enumerate() {
+        let columns = &col_indices[pair[0] as usize..pair[1] as usize];
+        for (index, &column) in columns.iter().enumerate() {
+            if column as usize >= num_cols {
+                return Err(FormatError::IndexOutOfRange {
+                    axis: Axis::Column,
+                    index: u64::from(column),
+                    size: num_cols as u64,
+                    entry: pair[0] + index as u64,
+                });
+            }
+            if index > 0 && columns[index - 1] >= column {
+                return Err(FormatError::ColumnsNotIncreasing {
+                    row: row as u64,
+                    previous: columns[index - 1],
+                    found: column,
+                });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,12 +1,17 @@
 //! Matrix formats: pattern apart from values, with checked invariants.
 
+mod any_bcsr;
 mod bcsr;
+mod block_shape;
 mod coo;
 mod csr;
 mod dense;
 mod error;
+mod rows;
 
-pub use bcsr::{Bcsr, BcsrPattern, BcsrView, BlockShape, FillStatistics};
+pub use any_bcsr::AnyBcsr;
+pub use bcsr::{Bcsr, BcsrPattern, BcsrView};
+pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
 pub use csr::{Csr, CsrPattern, CsrView};
 pub use dense::{Dense, DenseView, DenseViewMut, Layout};
