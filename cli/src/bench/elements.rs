@@ -106,8 +106,18 @@ impl Elements {
     }
 
     /// One element, exact.
+    #[cfg(test)]
     pub fn get(&self, index: usize) -> f64 {
         with_elements!(self, values => values[index].to_f64())
+    }
+
+    /// The elements at these positions, in their order.
+    pub fn gather(&self, positions: &[usize]) -> Self {
+        match self {
+            Self::Bf16(values) => Self::Bf16(positions.iter().map(|&position| values[position]).collect()),
+            Self::F16(values) => Self::F16(positions.iter().map(|&position| values[position]).collect()),
+            Self::F32(values) => Self::F32(positions.iter().map(|&position| values[position]).collect()),
+        }
     }
 
     /// How many elements are not a number.

@@ -7,7 +7,7 @@
 use core::fmt;
 
 use hopper_sparse::formats::{BlockShape, Layout};
-use hopper_sparse::{Dtype, Error};
+use hopper_sparse::Dtype;
 
 use super::error::BenchError;
 use super::workload::{Operation, Workload, layout_name};
@@ -88,6 +88,11 @@ pub enum Refusal {
     },
     /// It multiplies blocks, and A has none.
     NotBlocks,
+    /// It takes whole blocks only, and A's last ones reach past the matrix.
+    Ragged {
+        /// The shape of a block.
+        block: BlockShape,
+    },
     /// Its kernels do not take elements of this type.
     Dtype {
         /// The type found.
@@ -143,6 +148,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::BlockShape { found } => write!(f, "it has no kernel for {found} blocks"),
             Self::NotBlocks => f.write_str("it multiplies blocks, and A is not made of blocks"),
+            Self::Ragged { block } => write!(f, "it takes whole blocks only, and {block} does not divide A"),
             Self::Dtype { found } => write!(f, "it does not multiply {found}"),
             Self::ResultDtype { found } => write!(f, "it does not write its result in {found}"),
             Self::Layouts { b, c } => {
@@ -160,9 +166,3 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::NoDevice { reason: error.to_string() }
-    }
-}

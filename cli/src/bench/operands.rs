@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
-use hopper_sparse::{Dtype, Element};
+use hopper_sparse::Element;
 
-use super::elements::{Elements, with_elements};
+use super::elements::{Elements, with_dtype};
 use super::error::BenchError;
 use super::random::Random;
 use super::workload::{Source, Workload};
@@ -19,6 +19,32 @@ pub struct Compressed {
     pub col_indices: Vec<u32>,
     /// The values; those of a block are row-major and lie together.
     pub values: Elements,
+}
+
+impl Compressed {
+    /// Cuts every block of shape `from` into blocks of shape `to`, which must divide it; nothing is added or left out.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only a vendor's library wants it"))]
+    pub fn split_blocks(&self, from: BlockShape, to: BlockShape) -> Self {
+        let (num_down, num_across) = (from.rows / to.rows, from.cols / to.cols);
+        let mut row_offsets = vec![0];
+        let mut col_indices = Vec::with_capacity(self.col_indices.len() * num_down * num_across);
+        let mut positions = Vec::with_capacity(self.values.len());
+        for range in self.row_offsets.windows(2) {
+            for down in 0..num_down {
+                for block in range[0] as usize..range[1] as usize {
+                    for across in 0..num_across {
+                        col_indices.push(self.col_indices[block] * num_across as u32 + across as u32);
+                        for row in down * to.rows..(down + 1) * to.rows {
+                            let first = (block * from.rows + row) * from.cols + across * to.cols;
+                            positions.extend(first..first + to.cols);
+                        }
+                    }
+                }
+                row_offsets.push(col_indices.len() as u64);
+            }
+        }
+        Self { row_offsets, col_indices, values: self.values.gather(&positions) }
+    }
 }
 
 /// How A was made.
@@ -116,12 +142,7 @@ impl Operands {
             row_offsets.push(col_indices.len() as u64);
         }
         let (Stored::Blocks(_, stored) | Stored::Entries(stored)) = &self.a;
-        let values = match &stored.values {
-            Elements::Bf16(values) => Elements::Bf16(positions.iter().map(|&at| values[at]).collect()),
-            Elements::F16(values) => Elements::F16(positions.iter().map(|&at| values[at]).collect()),
-            Elements::F32(values) => Elements::F32(positions.iter().map(|&at| values[at]).collect()),
-        };
-        Compressed { row_offsets, col_indices, values }
+        Compressed { row_offsets, col_indices, values: stored.values.gather(&positions) }
     }
 
     /// A with its zeros, row-major, m x k.
@@ -129,9 +150,12 @@ impl Operands {
         let (m, k) = (self.workload.m, self.workload.k);
         let (Stored::Blocks(_, stored) | Stored::Entries(stored)) = &self.a;
         let mut dense = Elements::from_fn(self.workload.dtype, m * k, |_| 0.0);
-        for row in 0..m {
-            self.for_each_entry(row, |col, position| copy_element(&mut dense, row * k + col, &stored.values, position));
-        }
+        with_dtype!(self.workload.dtype, T => {
+            let (dense, values) = (dense.as_slice_mut::<T>(), stored.values.as_slice::<T>());
+            for row in 0..m {
+                self.for_each_entry(row, |col, position| dense[row * k + col] = values[position]);
+            }
+        });
         dense
     }
 
@@ -220,17 +244,6 @@ pub fn leading_dimension(layout: Layout, num_rows: usize, num_cols: usize) -> us
     }
 }
 
-fn copy_element(target: &mut Elements, at: usize, source: &Elements, from: usize) {
-    match (target, source) {
-        (Elements::Bf16(target), Elements::Bf16(source)) => target[at] = source[from],
-        (Elements::F16(target), Elements::F16(source)) => target[at] = source[from],
-        (Elements::F32(target), Elements::F32(source)) => target[at] = source[from],
-        (target, source) => with_elements!(target, values => {
-            values[at] = hopper_sparse::Element::from_f64(source.get(from));
-        }),
-    }
-}
-
 /// Chooses exactly `round(density * rows * cols)` places, each set of places as likely as any other (selection
 /// sampling), in compressed rows.
 fn random_pattern(rows: usize, cols: usize, density: f64, random: &mut Random) -> (Vec<u64>, Vec<u32>) {
@@ -283,11 +296,6 @@ pub fn product_flops(num_stored: u64, n: usize) -> u64 {
     2 * num_stored * n as u64
 }
 
-/// The element types that every vendor kernel here multiplies with f32 accumulation.
-pub fn is_half(dtype: Dtype) -> bool {
-    matches!(dtype, Dtype::Bf16 | Dtype::F16)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,6 +324,20 @@ mod tests {
         let (first, second) = (smoke("uniform"), smoke("uniform"));
         assert_eq!(first.b, second.b);
         assert_eq!(first.entries().values, second.entries().values);
+    }
+
+    #[test]
+    fn blocks_cut_into_squares_are_the_same_matrix() {
+        let workload = Workload { m: 192, k: 128, ..smoke("blocks-ragged").workload };
+        let mut operands = Operands::of(&workload).expect("generated");
+        let dense = operands.dense_a();
+        let Stored::Blocks(block, blocks) = &operands.a else { panic!("the workload has blocks") };
+        let smaller = BlockShape { rows: block.rows / 2, cols: block.cols / 4 };
+        let split = blocks.split_blocks(*block, smaller);
+        assert_eq!(split.row_offsets.len(), 192 / smaller.rows + 1);
+        assert_eq!(split.values.len(), blocks.values.len());
+        operands.a = Stored::Blocks(smaller, split);
+        assert_eq!(operands.dense_a(), dense);
     }
 
     #[test]
