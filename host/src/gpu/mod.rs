@@ -1,16 +1,34 @@
 //! The device: found, described, and handed its work.
+//!
+//! The layer is thin. It is built on [cust] and on `cuda-loader`, which finds the driver at run time, and adds what
+//! Hopper kernels need: launches checked against a [`KernelSpec`](hopper_std::KernelSpec), clusters, and tensor maps.
+//!
+//! - [`Device`]: one Hopper GPU, found or refused with the reason.
+//! - [`Kernel`]: compiled PTX with its specification; [`Kernel::launch`] is the only way to run device code here.
+//! - [`Stream`], [`Event`]: order and time. Functions that take a stream take cust's, so one of the caller's serves.
+//! - [`DeviceBuffer`], [`DeviceDense`] and their views: device memory.
+//! - [`TensorMap`], [`TensorMaps`]: what the tensor memory accelerator reads a matrix by.
+//!
+//! Every function makes its device's context current on the calling thread, and leaves it so: any thread may call
+//! anything, with several devices too. Code that relies on another current context must set it again.
 
-use core::fmt;
+mod buffer;
+mod dense;
+mod device;
+mod error;
+mod launch;
+mod module;
+mod stream;
+mod tensor_map;
 
-/// What the driver or the device refused or failed at.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum GpuError {}
-
-impl fmt::Display for GpuError {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
-    }
-}
-
-impl std::error::Error for GpuError {}
+pub use buffer::{DeviceBuffer, DevicePtr};
+pub use cuda_loader::{DriverVersion, LoadError};
+pub use dense::{DeviceDense, DeviceDenseView, DeviceDenseViewMut};
+pub use device::Device;
+pub use error::{GpuError, LaunchRefusal, SpecProperty};
+pub use launch::{KernelParam, KernelParams};
+pub use module::Kernel;
+pub use stream::{Event, Stream};
+pub use tensor_map::{
+    L2Promotion, TensorElement, TensorMap, TensorMapError, TensorMapPart, TensorMapSpec, TensorMapSwizzle, TensorMaps,
+};
