@@ -20,14 +20,12 @@ pub enum Elements {
 macro_rules! with_elements {
     ($elements:expr, $slice:ident => $body:expr) => {
         match $elements {
-            $crate::bench::elements::Elements::Bf16($slice) => $body,
-            $crate::bench::elements::Elements::F16($slice) => $body,
-            $crate::bench::elements::Elements::F32($slice) => $body,
+            Elements::Bf16($slice) => $body,
+            Elements::F16($slice) => $body,
+            Elements::F32($slice) => $body,
         }
     };
 }
-pub(crate) use with_elements;
-
 /// Evaluates `$body` with the type alias `$name` standing for the element type of a [`Dtype`].
 macro_rules! with_dtype {
     ($dtype:expr, $name:ident => $body:expr) => {

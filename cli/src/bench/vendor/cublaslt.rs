@@ -90,8 +90,16 @@ impl Handle {
     }
 }
 
+/// What is done with a factor as it lies in memory: the library's `cublasOperation_t`, which the bindings leave out.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+enum FactorOperation {
+    Plain = 0,
+    Transposed = 1,
+}
+
 impl MatmulDesc {
-    fn new(transposed: [sys::cublasOperation_t; 2]) -> Result<Self, BenchError> {
+    fn new(operations: [FactorOperation; 2]) -> Result<Self, BenchError> {
         let (compute, scale) = (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, sys::cudaDataType_t::CUDA_R_32F);
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is a place for one descriptor.
@@ -99,7 +107,7 @@ impl MatmulDesc {
         let desc = Self(raw);
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
         let attributes = [Attribute::CUBLASLT_MATMUL_DESC_TRANSA, Attribute::CUBLASLT_MATMUL_DESC_TRANSB];
-        for (attribute, operation) in attributes.into_iter().zip(transposed) {
+        for (attribute, operation) in attributes.into_iter().zip(operations) {
             // SAFETY: the attribute is read from a live value of the type and size that it has.
             let status = unsafe {
                 sys::cublasLtMatmulDescSetAttribute(
@@ -191,7 +199,7 @@ impl<'a> DenseProduct<'a> {
         b: &DeviceBytes,
         c: &DeviceBytes,
     ) -> Result<Self, BenchError> {
-        use sys::cublasOperation_t::{CUBLAS_OP_N as PLAIN, CUBLAS_OP_T as TRANSPOSED};
+        use FactorOperation::{Plain, Transposed};
         let Shape { m, n, k, dtype, c_dtype, b_layout, c_layout } = shape;
         // In column-major eyes, A row-major is A^T of k x m, and B row-major is B^T of n x k.
         let a_seen = MatrixLayout::new(dtype, k, m)?;
@@ -200,20 +208,20 @@ impl<'a> DenseProduct<'a> {
             Layout::ColumnMajor => MatrixLayout::new(dtype, k, n)?,
         };
         let b_is_transposed = b_layout == Layout::RowMajor;
-        let (left, right, transposed, result) = match c_layout {
+        let (left, right, operations, result) = match c_layout {
             Layout::RowMajor => {
-                let b_operation = if b_is_transposed { PLAIN } else { TRANSPOSED };
-                (b_seen, a_seen, [b_operation, PLAIN], MatrixLayout::new(c_dtype, n, m)?)
+                let b_operation = if b_is_transposed { Plain } else { Transposed };
+                (b_seen, a_seen, [b_operation, Plain], MatrixLayout::new(c_dtype, n, m)?)
             }
             Layout::ColumnMajor => {
-                let b_operation = if b_is_transposed { TRANSPOSED } else { PLAIN };
-                (a_seen, b_seen, [TRANSPOSED, b_operation], MatrixLayout::new(c_dtype, m, n)?)
+                let b_operation = if b_is_transposed { Transposed } else { Plain };
+                (a_seen, b_seen, [Transposed, b_operation], MatrixLayout::new(c_dtype, m, n)?)
             }
         };
         let mut product = Self {
             gpu,
             handle: gpu.cublaslt()?,
-            desc: MatmulDesc::new(transposed)?,
+            desc: MatmulDesc::new(operations)?,
             left,
             right,
             result,
