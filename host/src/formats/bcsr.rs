@@ -108,7 +108,7 @@ impl<const BR: usize, const BC: usize> BcsrPattern<BR, BC> {
 
     /// Refuses anything but zero outside the matrix: it would be multiplied like an element.
     fn check_padding<T: Element>(&self, values: &[T]) -> Result<(), FormatError> {
-        let (ragged_rows, ragged_cols) = (self.num_rows % BR != 0, self.num_cols % BC != 0);
+        let (ragged_rows, ragged_cols) = (!self.num_rows.is_multiple_of(BR), !self.num_cols.is_multiple_of(BC));
         for (block_row, pair) in self.row_offsets.windows(2).enumerate() {
             for block in pair[0] as usize..pair[1] as usize {
                 let first_row = block_row * BR;

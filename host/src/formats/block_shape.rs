@@ -141,7 +141,7 @@ pub(super) fn row_groups(row_offsets: &[u64], block_rows: usize) -> Vec<core::op
         .iter()
         .copied()
         .step_by(block_rows)
-        .chain((num_rows % block_rows != 0).then(|| row_offsets[num_rows]))
+        .chain((!num_rows.is_multiple_of(block_rows)).then(|| row_offsets[num_rows]))
         .collect();
     row_ranges(&borders)
 }

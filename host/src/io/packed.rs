@@ -1,0 +1,422 @@
+//! Packed matrices: the arrays of a [`Csr`] or a block-sparse matrix in a safetensors file.
+//!
+//! The file holds three tensors of one dimension, `row_offsets` (U64), `col_indices` (U32) and `values`, and says in its
+//! metadata what they are:
+//!
+//! | key | value |
+//! | --- | --- |
+//! | `format` | `hopper-sparse` |
+//! | `version` | `1` |
+//! | `kind` | `csr` or `bcsr` |
+//! | `shape` | rows and columns, as in `8192x4096` |
+//! | `block` | rows and columns of a block (`bcsr` only) |
+//! | `dtype` | `bf16`, `f16`, `f32` or `f64` |
+//!
+//! The same matrix gives the same file, byte for byte.
+
+use core::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use memmap2::Mmap;
+use safetensors::{Dtype as TensorDtype, SafeTensorError, SafeTensors};
+use serde_json::json;
+
+use super::atomic::write_atomically;
+use super::{Action, Excerpt, Existing, IoError, open, system};
+use crate::element::{Dtype, Element};
+use crate::formats::{AnyBcsr, BcsrView, BlockShape, Csr, CsrView, FormatError};
+
+#[cfg(target_endian = "big")]
+compile_error!("safetensors files are little-endian, and arrays are written as they lie in memory");
+
+/// The version of the metadata that is written, and the only one that is read.
+const VERSION: &str = "1";
+
+/// What a packed matrix is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Compressed sparse rows.
+    Csr,
+    /// Block compressed sparse rows, of this block shape.
+    Bcsr(BlockShape),
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Csr => "csr",
+            Self::Bcsr(_) => "bcsr",
+        }
+    }
+}
+
+/// What the metadata of a packed matrix says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedInfo {
+    /// What the matrix is.
+    pub kind: Kind,
+    /// Number of rows.
+    pub num_rows: usize,
+    /// Number of columns.
+    pub num_cols: usize,
+    /// The type of its values.
+    pub dtype: Dtype,
+}
+
+/// Why a file is no packed matrix, or not the one asked for.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PackedError {
+    /// Not a safetensors file.
+    NotSafetensors(SafeTensorError),
+    /// A safetensors file of another kind, such as a model's weights.
+    NotPacked,
+    /// Written by another version.
+    Version {
+        /// The version found.
+        found: Excerpt,
+    },
+    /// The metadata lack a key.
+    MissingKey {
+        /// The key.
+        key: &'static str,
+    },
+    /// The metadata have a value that no version writes.
+    Key {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        found: Excerpt,
+    },
+    /// Another kind of matrix than asked for: `csr` or `bcsr`.
+    Kind {
+        /// The kind asked for.
+        expected: &'static str,
+        /// The kind found.
+        found: &'static str,
+    },
+    /// Another type of values than asked for.
+    Dtype {
+        /// The type asked for.
+        expected: Dtype,
+        /// The type found.
+        found: Dtype,
+    },
+    /// A tensor is missing.
+    MissingTensor {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A tensor has another type or number of dimensions than the metadata demand.
+    Tensor {
+        /// Its name.
+        name: &'static str,
+        /// The type demanded.
+        expected: TensorDtype,
+        /// The type found.
+        found: TensorDtype,
+        /// Dimensions found, of which one is demanded.
+        dimensions: u64,
+    },
+}
+
+impl fmt::Display for PackedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSafetensors(error) => write!(f, "this is not a complete safetensors file ({error})"),
+            Self::NotPacked => f.write_str("this safetensors file is not a matrix packed by hopper-sparse"),
+            Self::Version { found } => {
+                write!(f, "this matrix was packed in version {found}, but only version {VERSION} is read here")
+            }
+            Self::MissingKey { key } => write!(f, "the metadata do not say `{key}`"),
+            Self::Key { key, found } => write!(f, "the metadata say {found} for `{key}`, which is not understood"),
+            Self::Kind { expected, found } => write!(f, "a {expected} matrix is expected, but the file holds {found}"),
+            Self::Dtype { expected, found } => {
+                write!(f, "values of type {expected} are expected, but the file holds {found}")
+            }
+            Self::MissingTensor { name } => write!(f, "the tensor `{name}` is missing"),
+            Self::Tensor { name, expected, found, dimensions } => write!(
+                f,
+                "the tensor `{name}` is {found:?} with {dimensions} dimensions, but {expected:?} with 1 is expected"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PackedError {}
+
+/// Saves a CSR matrix. The file appears whole or not at all.
+///
+/// # Errors
+/// [`IoError::Exists`] where the file exists and may not be replaced, [`IoError::IsDirectory`], [`IoError::System`].
+pub fn save_csr<T: Element>(path: impl AsRef<Path>, matrix: CsrView<'_, T>, existing: Existing) -> Result<(), IoError> {
+    let CsrView { num_rows, num_cols, row_offsets, col_indices, values } = matrix;
+    let info = PackedInfo { kind: Kind::Csr, num_rows, num_cols, dtype: T::DTYPE };
+    save(path.as_ref(), &info, row_offsets, col_indices, values, existing)
+}
+
+/// Saves a block-sparse matrix. The file appears whole or not at all.
+///
+/// # Errors
+/// As [`save_csr`].
+pub fn save_bcsr<T: Element>(
+    path: impl AsRef<Path>,
+    matrix: BcsrView<'_, T>,
+    existing: Existing,
+) -> Result<(), IoError> {
+    let BcsrView { num_rows, num_cols, block, row_offsets, col_indices, values } = matrix;
+    let info = PackedInfo { kind: Kind::Bcsr(block), num_rows, num_cols, dtype: T::DTYPE };
+    save(path.as_ref(), &info, row_offsets, col_indices, values, existing)
+}
+
+/// Says what a file holds, without reading its arrays.
+///
+/// # Errors
+/// [`IoError::System`], [`IoError::IsDirectory`] or [`IoError::Packed`].
+pub fn inspect(path: impl AsRef<Path>) -> Result<PackedInfo, IoError> {
+    let path = path.as_ref();
+    let map = map(path)?;
+    PackedInfo::read(&map).map_err(|error| IoError::Packed { path: path.to_owned(), error })
+}
+
+/// Loads a CSR matrix whose values are of type `T`; every invariant is checked.
+///
+/// # Errors
+/// [`IoError::System`], [`IoError::IsDirectory`], [`IoError::Packed`], or [`IoError::Format`] where an invariant of
+/// the format does not hold.
+pub fn load_csr<T: Element>(path: impl AsRef<Path>) -> Result<Csr<T>, IoError> {
+    let path = path.as_ref();
+    csr_from_bytes(&map(path)?).map_err(|error| error.at(path))
+}
+
+/// Loads a block-sparse matrix whose values are of type `T`; every invariant is checked.
+///
+/// # Errors
+/// As [`load_csr`].
+pub fn load_bcsr<T: Element>(path: impl AsRef<Path>) -> Result<AnyBcsr<T>, IoError> {
+    let path = path.as_ref();
+    bcsr_from_bytes(&map(path)?).map_err(|error| error.at(path))
+}
+
+/// Why bytes are no packed matrix.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum UnpackError {
+    /// They are not the file asked for.
+    Packed(PackedError),
+    /// They are, but what they hold is not a matrix.
+    Format(FormatError),
+}
+
+impl UnpackError {
+    fn at(self, path: &Path) -> IoError {
+        let path = path.to_owned();
+        match self {
+            Self::Packed(error) => IoError::Packed { path, error },
+            Self::Format(error) => IoError::Format { path, error },
+        }
+    }
+}
+
+impl fmt::Display for UnpackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packed(error) => error.fmt(f),
+            Self::Format(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for UnpackError {}
+
+impl From<PackedError> for UnpackError {
+    fn from(error: PackedError) -> Self {
+        Self::Packed(error)
+    }
+}
+
+impl From<FormatError> for UnpackError {
+    fn from(error: FormatError) -> Self {
+        Self::Format(error)
+    }
+}
+
+/// As [`load_csr`], from a file's bytes.
+///
+/// # Errors
+/// [`UnpackError`].
+pub fn csr_from_bytes<T: Element>(bytes: &[u8]) -> Result<Csr<T>, UnpackError> {
+    let arrays = Arrays::read(bytes)?;
+    match arrays.info.kind {
+        Kind::Csr => Ok(Csr::try_new(
+            arrays.info.num_rows,
+            arrays.info.num_cols,
+            arrays.row_offsets,
+            arrays.col_indices,
+            arrays.values,
+        )?),
+        kind => Err(PackedError::Kind { expected: Kind::Csr.name(), found: kind.name() }.into()),
+    }
+}
+
+/// As [`load_bcsr`], from a file's bytes.
+///
+/// # Errors
+/// [`UnpackError`].
+pub fn bcsr_from_bytes<T: Element>(bytes: &[u8]) -> Result<AnyBcsr<T>, UnpackError> {
+    let arrays = Arrays::read(bytes)?;
+    match arrays.info.kind {
+        Kind::Bcsr(block) => Ok(AnyBcsr::try_new(
+            arrays.info.num_rows,
+            arrays.info.num_cols,
+            block,
+            arrays.row_offsets,
+            arrays.col_indices,
+            arrays.values,
+        )?),
+        kind => Err(PackedError::Kind { expected: "bcsr", found: kind.name() }.into()),
+    }
+}
+
+fn save<T: Element>(
+    path: &Path,
+    info: &PackedInfo,
+    row_offsets: &[u64],
+    col_indices: &[u32],
+    values: &[T],
+    existing: Existing,
+) -> Result<(), IoError> {
+    // The widest elements come first, so that every array is aligned in a mapped file.
+    let arrays: [(&str, TensorDtype, usize, &[u8]); 3] = [
+        ("row_offsets", TensorDtype::U64, row_offsets.len(), bytemuck::cast_slice(row_offsets)),
+        ("values", tensor_dtype(T::DTYPE), values.len(), bytemuck::cast_slice(values)),
+        ("col_indices", TensorDtype::U32, col_indices.len(), bytemuck::cast_slice(col_indices)),
+    ];
+    let order = if size_of::<T>() >= size_of::<u32>() { [0, 1, 2] } else { [0, 2, 1] };
+    let mut header = json!({ "__metadata__": info.metadata() });
+    let mut end = 0;
+    for (name, dtype, length, bytes) in order.map(|index| arrays[index]) {
+        let begin = end;
+        end += bytes.len();
+        header[name] = json!({ "dtype": dtype, "shape": [length], "data_offsets": [begin, end] });
+    }
+    let mut header = header.to_string().into_bytes();
+    header.resize(header.len().next_multiple_of(8), b' ');
+    write_atomically(path, existing, |file: &mut File| -> io::Result<()> {
+        let mut out = BufWriter::new(file);
+        out.write_all(&(header.len() as u64).to_le_bytes())?;
+        out.write_all(&header)?;
+        for index in order {
+            out.write_all(arrays[index].3)?;
+        }
+        out.flush()
+    })
+}
+
+fn map(path: &Path) -> Result<Mmap, IoError> {
+    let (file, _) = open(path)?;
+    // SAFETY: the map is read only and lives until its bytes are copied into owned, checked arrays. A file that another
+    // process shortens meanwhile raises a bus error, and one that it overwrites gives other bytes: both are its own
+    // doing, and files written here are replaced by renaming, never in place.
+    unsafe { Mmap::map(&file) }.map_err(system(Action::Read, path))
+}
+
+const fn tensor_dtype(dtype: Dtype) -> TensorDtype {
+    match dtype {
+        Dtype::Bf16 => TensorDtype::BF16,
+        Dtype::F16 => TensorDtype::F16,
+        Dtype::F32 => TensorDtype::F32,
+        Dtype::F64 => TensorDtype::F64,
+    }
+}
+
+impl PackedInfo {
+    fn metadata(&self) -> serde_json::Value {
+        let mut metadata = json!({
+            "format": "hopper-sparse",
+            "version": VERSION,
+            "kind": self.kind.name(),
+            "shape": format!("{}x{}", self.num_rows, self.num_cols),
+            "dtype": self.dtype.name(),
+        });
+        if let Kind::Bcsr(block) = self.kind {
+            metadata["block"] = json!(block.to_string());
+        }
+        metadata
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, PackedError> {
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(PackedError::NotSafetensors)?;
+        let metadata = header.metadata().as_ref().ok_or(PackedError::NotPacked)?;
+        let value = |key| metadata.get(key).map(String::as_str).ok_or(PackedError::MissingKey { key });
+        let refuse = |key, text: &str| PackedError::Key { key, found: Excerpt::new(text.as_bytes()) };
+        if metadata.get("format").map(String::as_str) != Some("hopper-sparse") {
+            return Err(PackedError::NotPacked);
+        }
+        let version = value("version")?;
+        if version != VERSION {
+            return Err(PackedError::Version { found: Excerpt::new(version.as_bytes()) });
+        }
+        let kind = match value("kind")? {
+            "csr" => Kind::Csr,
+            "bcsr" => {
+                let block = value("block")?;
+                Kind::Bcsr(BlockShape::parse(block).map_err(|_| refuse("block", block))?)
+            }
+            other => return Err(refuse("kind", other)),
+        };
+        let shape = value("shape")?;
+        let (num_rows, num_cols) = shape
+            .split_once('x')
+            .and_then(|(rows, cols)| Some((rows.parse().ok()?, cols.parse().ok()?)))
+            .ok_or_else(|| refuse("shape", shape))?;
+        let dtype = match value("dtype")? {
+            "bf16" => Dtype::Bf16,
+            "f16" => Dtype::F16,
+            "f32" => Dtype::F32,
+            "f64" => Dtype::F64,
+            other => return Err(refuse("dtype", other)),
+        };
+        Ok(Self { kind, num_rows, num_cols, dtype })
+    }
+}
+
+/// The three arrays of a file, not yet checked for what they mean.
+struct Arrays<T> {
+    info: PackedInfo,
+    row_offsets: Vec<u64>,
+    col_indices: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Element> Arrays<T> {
+    fn read(bytes: &[u8]) -> Result<Self, PackedError> {
+        let info = PackedInfo::read(bytes)?;
+        if info.dtype != T::DTYPE {
+            return Err(PackedError::Dtype { expected: T::DTYPE, found: info.dtype });
+        }
+        let tensors = SafeTensors::deserialize(bytes).map_err(PackedError::NotSafetensors)?;
+        Ok(Self {
+            info,
+            row_offsets: array(&tensors, "row_offsets", TensorDtype::U64)?,
+            col_indices: array(&tensors, "col_indices", TensorDtype::U32)?,
+            values: array(&tensors, "values", tensor_dtype(T::DTYPE))?,
+        })
+    }
+}
+
+/// One tensor's elements, wherever they lie: another writer's file may not be aligned.
+fn array<E: bytemuck::Pod>(
+    tensors: &SafeTensors<'_>,
+    name: &'static str,
+    expected: TensorDtype,
+) -> Result<Vec<E>, PackedError> {
+    let tensor = tensors.tensor(name).map_err(|_| PackedError::MissingTensor { name })?;
+    if tensor.dtype() != expected || tensor.shape().len() != 1 {
+        let dimensions = tensor.shape().len() as u64;
+        return Err(PackedError::Tensor { name, expected, found: tensor.dtype(), dimensions });
+    }
+    Ok(bytemuck::pod_collect_to_vec(tensor.data()))
+}
