@@ -65,27 +65,30 @@ pub fn measure(
     let device = match implementations.iter().any(uses_device) {
         true => session.device_workspace(operands, settings.cache),
         false => Ok(None),
-    }?;
+    };
     let reference = Reference::of(operands)?;
 
     let mut contenders = Vec::new();
-    for (index, implementation) in implementations.iter().enumerate() {
-        let workspace = match implementation.place() {
-            Place::Cpu => Some(&host),
-            Place::Gpu => device.as_ref(),
-        };
-        let outcome = match workspace {
-            Some(workspace) => admit(*implementation, workspace, &reference, &mut rows[index], progress),
-            None => {
-                implementation.supports(&operands.workload).map_err(BenchError::from).and_then(|()| Err(session.no_device()))
+    for (row, implementation) in implementations.iter().enumerate() {
+        let workspace = match (implementation.place(), &device) {
+            (Place::Cpu, _) => &host,
+            (Place::Gpu, Ok(Some(device))) => device,
+            (Place::Gpu, Ok(None)) => {
+                let refusal = implementation.supports(&operands.workload).err();
+                fail(&mut rows[row], &refusal.map_or_else(|| session.no_device(), BenchError::from), progress);
+                continue;
+            }
+            (Place::Gpu, Err(error)) => {
+                fail(&mut rows[row], error, progress);
+                continue;
             }
         };
-        match outcome {
-            Ok(Some((prepared, workspace))) => {
-                contenders.push(Contender { row: index, prepared, workspace, next_set: 0, launches: 1, samples: Vec::new() });
+        match admit(*implementation, workspace, &reference, &mut rows[row], progress) {
+            Ok(Some(prepared)) => {
+                contenders.push(Contender { row, prepared, workspace, next_set: 0, launches: 1, samples: Vec::new() });
             }
             Ok(None) => {}
-            Err(error) => fail(&mut rows[index], &error, progress),
+            Err(error) => fail(&mut rows[row], &error, progress),
         }
     }
     take_samples(&mut contenders, &mut rows, settings, progress);
@@ -106,14 +109,13 @@ pub fn measure(
 }
 
 /// Prepares an implementation and checks its result; `None` where that is wrong.
-#[allow(clippy::type_complexity, reason = "a pair in an option in a result, used once")]
 fn admit<'a>(
     implementation: &dyn Implementation,
     workspace: &'a Workspace<'a>,
     reference: &Reference,
     row: &mut Row,
     progress: &Progress,
-) -> Result<Option<(Box<dyn Prepared + 'a>, &'a Workspace<'a>)>, BenchError> {
+) -> Result<Option<Box<dyn Prepared + 'a>>, BenchError> {
     implementation.supports(&workspace.operands().workload)?;
     let start = Instant::now();
     let mut prepared = implementation.prepare(workspace)?;
@@ -137,7 +139,7 @@ fn admit<'a>(
         }
     }
     progress.line(&format!("  {}: right, prepared in {:.1} ms", row.implementation, row.prepare_ms.unwrap_or(0.0)));
-    Ok(Some((prepared, workspace)))
+    Ok(Some(prepared))
 }
 
 /// Takes the samples round by round, so that a change of clock or temperature meets every contender alike.

@@ -8,14 +8,14 @@ use clap::{Args, Subcommand};
 use hopper_sparse::Dtype;
 
 use super::error::BenchError;
-use super::implementation::Implementation;
+use super::implementation::{Implementation, Place};
 use super::measure::measure;
 use super::operands::Operands;
 use super::record::{self, Row, Status};
 use super::registry;
 use super::report;
 use super::session::{Progress, Session, Settings};
-use super::workload::{Suite, Workload, suite_names};
+use super::workload::{Suite, Workload, parse_dtype, suite_names};
 use super::workspace::Cache;
 
 /// `hopper-sparse bench`
@@ -64,6 +64,9 @@ struct RunArgs {
     /// Only implementations whose names start so, separated by commas, also ones that the suite does not name
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     implementations: Vec<String>,
+    /// The element type of A, B and C, in place of the suite's: bf16, f16 or f32
+    #[arg(long, value_parser = parse_dtype)]
+    dtype: Option<Dtype>,
     /// The folder whose .mtx files a suite of matrices multiplies
     #[arg(long, value_name = "DIR")]
     matrices: Option<PathBuf>,
@@ -138,7 +141,7 @@ fn list() -> Result<String, BenchError> {
 }
 
 fn run_suite(args: &RunArgs) -> Result<Outcome, BenchError> {
-    let workloads = chosen_workloads(args)?;
+    let plan = plan(args)?;
     let settings = Settings {
         suite: args.suite.clone(),
         rounds: args.rounds as usize,
@@ -149,29 +152,53 @@ fn run_suite(args: &RunArgs) -> Result<Outcome, BenchError> {
     let mut session = Session::open(args.commit.as_deref(), args.device);
     let machine = session.machine();
     progress.line(&format!("{}, commit {}, {}", machine.card, machine.commit, machine.date));
-    let mut dtypes: Vec<Dtype> = Vec::new();
-    for workload in &workloads {
-        if !dtypes.contains(&workload.dtype) {
-            dtypes.push(workload.dtype);
-        }
-    }
-    let asked = chosen_implementations(args)?;
-    session.measure_limits(&dtypes, &progress)?;
+    session.measure_limits(&device_dtypes(&plan), &progress)?;
 
     let mut rows: Vec<Row> = Vec::new();
-    for (workload, number) in workloads.iter().zip(1..) {
-        progress.line(&format!("[{number}/{}] {}", workloads.len(), workload.name));
-        let implementations = match &asked {
-            Some(asked) => asked.clone(),
-            None => workload.implementations.iter().filter_map(|name| registry::find(name)).collect(),
+    let mut num_unreadable = 0;
+    for ((workload, implementations), number) in plan.iter().zip(1..) {
+        progress.line(&format!("[{number}/{}] {}", plan.len(), workload.name));
+        let operands = match Operands::of(workload) {
+            Ok(operands) => operands,
+            // One file that cannot be read does not keep the others from being multiplied.
+            Err(error) => {
+                progress.complain(&error.to_string());
+                num_unreadable += 1;
+                continue;
+            }
         };
-        let operands = Operands::of(workload)?;
-        rows.extend(measure(&session, &operands, &implementations, &settings, &progress)?);
+        rows.extend(measure(&session, &operands, implementations, &settings, &progress)?);
         // A run that is cut off leaves what it has measured.
         write_records(args, &rows)?;
     }
     let has_failures = rows.iter().any(|row| matches!(row.status, Status::Wrong | Status::Failed));
-    Ok(Outcome { text: report::table(&rows), has_failures })
+    Ok(Outcome { text: report::table(&rows), has_failures: has_failures || num_unreadable > 0 })
+}
+
+/// A workload and who is measured on it.
+type Planned = (Workload, Vec<&'static dyn Implementation>);
+
+/// What the command line asks for.
+fn plan(args: &RunArgs) -> Result<Vec<Planned>, BenchError> {
+    let asked = chosen_implementations(args)?;
+    let implementations = |workload: &Workload| match &asked {
+        Some(asked) => asked.clone(),
+        None => workload.implementations.iter().filter_map(|name| registry::find(name)).collect(),
+    };
+    let workloads = chosen_workloads(args)?;
+    Ok(workloads.into_iter().map(|workload| (workload.clone(), implementations(&workload))).collect())
+}
+
+/// The element types that are multiplied on the device, each once.
+fn device_dtypes(plan: &[Planned]) -> Vec<Dtype> {
+    let mut dtypes = Vec::new();
+    for (workload, implementations) in plan {
+        let on_device = implementations.iter().any(|implementation| implementation.place() == Place::Gpu);
+        if on_device && !dtypes.contains(&workload.dtype) {
+            dtypes.push(workload.dtype);
+        }
+    }
+    dtypes
 }
 
 fn chosen_workloads(args: &RunArgs) -> Result<Vec<Workload>, BenchError> {
@@ -183,6 +210,11 @@ fn chosen_workloads(args: &RunArgs) -> Result<Vec<Workload>, BenchError> {
         });
         if workloads.is_empty() {
             return Err(BenchError::UnknownWorkload { name: only.clone() });
+        }
+    }
+    if let Some(dtype) = args.dtype {
+        for workload in &mut workloads {
+            (workload.dtype, workload.c_dtype) = (dtype, dtype);
         }
     }
     Ok(workloads)

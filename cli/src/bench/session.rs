@@ -79,14 +79,16 @@ impl Session {
         &self.limits
     }
 
-    /// Measures what the device can do with these element types; does nothing without a device.
+    /// Measures what the device can do with these element types; does nothing without a device or a type.
     ///
     /// # Errors
     /// What the device failed at. Where the dense peer is missing, its limit stays unknown.
     #[cfg_attr(not(feature = "gpu"), allow(unused_variables, reason = "there is nothing to measure"))]
     pub fn measure_limits(&mut self, dtypes: &[Dtype], progress: &Progress) -> Result<(), BenchError> {
         #[cfg(feature = "gpu")]
-        if let Ok(gpu) = &self.gpu {
+        if let Ok(gpu) = &self.gpu
+            && !dtypes.is_empty()
+        {
             self.limits = super::limits::measure(gpu, dtypes, progress)?;
         }
         Ok(())

@@ -278,10 +278,17 @@ impl TryFrom<String> for DtypeName {
     type Error = ParseNameError;
 
     fn try_from(name: String) -> Result<Self, ParseNameError> {
-        let all = [Dtype::Bf16, Dtype::F16, Dtype::F32];
-        let found = all.into_iter().find(|dtype| dtype.name() == name);
-        found.map(Self).ok_or(ParseNameError { expected: "bf16, f16 or f32" })
+        parse_dtype(&name).map(Self)
     }
+}
+
+/// The element type of that name, of those that workloads have.
+///
+/// # Errors
+/// The names that there are.
+pub fn parse_dtype(name: &str) -> Result<Dtype, ParseNameError> {
+    let all = [Dtype::Bf16, Dtype::F16, Dtype::F32];
+    all.into_iter().find(|dtype| dtype.name() == name).ok_or(ParseNameError { expected: "bf16, f16 or f32" })
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -304,9 +311,11 @@ impl TryFrom<String> for Block {
 
 /// A word in a workload file that names nothing.
 #[derive(Clone, Copy, Debug)]
-struct ParseNameError {
+pub struct ParseNameError {
     expected: &'static str,
 }
+
+impl std::error::Error for ParseNameError {}
 
 impl fmt::Display for ParseNameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

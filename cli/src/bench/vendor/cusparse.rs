@@ -205,7 +205,6 @@ impl Drop for DenseMatrix {
 
 /// A sparse product, ready to be launched.
 pub struct SparseProduct<'a> {
-    gpu: &'a Gpu,
     handle: &'a Handle,
     a: SparseMatrix,
     b: DenseMatrix,
@@ -231,7 +230,6 @@ impl<'a> SparseProduct<'a> {
         // SAFETY: handle and stream belong to the current context.
         check("cusparseSetStream", unsafe { sys::cusparseSetStream(handle.0, gpu.stream_pointer().cast()) })?;
         let mut product = Self {
-            gpu,
             handle,
             a,
             b: DenseMatrix::new(b, workload.k, workload.n, workload.dtype, workload.b_layout)?,
