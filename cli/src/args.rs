@@ -6,10 +6,11 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopper_sparse::Dtype;
-use hopper_sparse::formats::{BlockShape, Layout};
+use hopper_sparse::formats::{BlockShape, FormatError, Layout};
+use hopper_sparse::generate::GeneratorSpec;
+use hopper_sparse::io::Existing;
+use hopper_sparse::io::matrix_market::{ComplexPolicy, ExplicitZeros, ReadOptions};
 
-use crate::generator::Generator;
-use crate::output::Existing;
 
 /// Sparse matrix products on NVIDIA Hopper, with kernels written in Rust.
 #[derive(Debug, Parser)]
@@ -22,7 +23,7 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  hopper-sparse spmm --gen fem:20 --cols 128 --check     a generated matrix, checked against float64
+  hopper-sparse spmm --gen fem:20000 --cols 128 --check  a generated matrix, checked against float64
   hopper-sparse spmm bcsstk33.mtx --cols 128             a matrix of yours
   hopper-sparse convert bcsstk33.mtx.gz bcsstk33.safetensors --format bcsr:64x64 --dtype bf16
   hopper-sparse info                                     the device and the kernels
@@ -50,7 +51,28 @@ pub struct SourceArgs {
     pub file: Option<PathBuf>,
     /// Generate A instead: see "Generated matrices" below
     #[arg(long, value_name = "KIND:SIZES")]
-    pub r#gen: Option<Generator>,
+    pub r#gen: Option<GeneratorSpec>,
+}
+
+/// What a Matrix Market reader may leave out.
+#[derive(Args, Debug)]
+pub struct ReadArgs {
+    /// Leave out entries that a Matrix Market file stores as zero
+    #[arg(long)]
+    pub drop_zeros: bool,
+    /// Take the real parts of a complex Matrix Market file, which is refused otherwise
+    #[arg(long)]
+    pub real_part: bool,
+}
+
+impl ReadArgs {
+    /// The same, as the reader wants it.
+    pub fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            zeros: if self.drop_zeros { ExplicitZeros::Drop } else { ExplicitZeros::Keep },
+            complex: if self.real_part { ComplexPolicy::RealPart } else { ComplexPolicy::Refuse },
+        }
+    }
 }
 
 /// `hopper-sparse spmm`
@@ -59,6 +81,8 @@ pub struct SourceArgs {
 pub struct SpmmArgs {
     #[command(flatten)]
     pub source: SourceArgs,
+    #[command(flatten)]
+    pub read: ReadArgs,
     /// Columns of B and C
     #[arg(long, short = 'n', value_name = "N", value_parser = parse_cols)]
     pub cols: usize,
@@ -74,9 +98,9 @@ pub struct SpmmArgs {
     /// Where to compute; auto takes the GPU where there is one that can do it
     #[arg(long, value_enum, default_value_t = BackendChoice::Auto)]
     pub backend: BackendChoice,
-    /// Which GPU, counted from 0
-    #[arg(long, value_name = "I", default_value_t = 0)]
-    pub device: u32,
+    /// Which GPU, counted from 0 [default: the first Hopper one]
+    #[arg(long, value_name = "I")]
+    pub device: Option<u32>,
     /// Layout of B
     #[arg(long, value_enum, default_value_t = LayoutArg::Row)]
     pub b_layout: LayoutArg,
@@ -92,7 +116,7 @@ pub struct SpmmArgs {
     #[arg(long, value_name = "R", help = "Timed launches, whose median is shown [default: 20, fewer where they are slow]")]
     pub repeat: Option<NonZeroUsize>,
     /// Seed of the generated matrix, of B and of C
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Compare with the float64 reference; exit with code 1 where the error is out of tolerance
     #[arg(long)]
@@ -109,21 +133,21 @@ pub struct SpmmArgs {
 }
 
 const SPMM_EXAMPLES: &str = "\
-Generated matrices (sizes may have k or M for thousands or millions):
-  fem:NX[xNYxNZ]          a mesh of hexahedra with 3 unknowns a node
-  rmat:SCALE:DEGREE       a power-law graph of 2^SCALE vertices, DEGREE edges a vertex
-  banded:N:WIDTH          N x N, every entry within WIDTH of the diagonal
-  blocks:MxK:RxC:DENSITY  full RxC blocks at random places, DENSITY of them (0 to 1)
-  uniform:MxK:DENSITY     entries at random places
+Generated matrices (with ,seed=NUMBER behind one, --seed is for B and C alone):
+  fem:ROWS                  finite elements on a cubic grid, 3 unknowns a node, 81 entries an inner row
+  rmat:SCALE,EDGES          a power-law graph of 2^SCALE vertices, EDGES draws for each
+  banded:ROWS,HALF          every entry at most HALF off the diagonal
+  blocks:MxK,RxC,DENSITY    dense RxC blocks at random places, a part DENSITY (0 to 1) of all
+  uniform:MxK,DENSITY       single entries at random places
 
 Examples:
-  hopper-sparse spmm --gen fem:20 --cols 128 --check
-  hopper-sparse spmm --gen blocks:8192x8192:128x64:0.1 --cols 8192 --format bcsr:128x64 --backend gpu
+  hopper-sparse spmm --gen fem:20000 --cols 128 --check
+  hopper-sparse spmm --gen blocks:8192x8192,128x64,0.1 --cols 8192 --format bcsr:128x64 --backend gpu
   hopper-sparse spmm bcsstk33.mtx --cols 128 --format csr --dtype f32 --backend cpu --check
   hopper-sparse spmm weights.safetensors --cols 512 --b-layout col --c-layout col --json
 
 How --format auto chooses: it counts the stored elements of each block size. On the CPU the blocks
-must be at least a quarter full for BCSR to be chosen. On a GPU the format that moves fewer bytes of A and B is
+must be at least three quarters full for BCSR to be chosen. On a GPU the format that moves fewer bytes of A and B is
 chosen: CSR reads one entry and one row of B for each nonzero, BCSR one block and its rows of B for
 each block.";
 
@@ -137,6 +161,8 @@ pub struct ConvertArgs {
     /// The file to write: .safetensors, .mtx or .mtx.gz
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub read: ReadArgs,
     /// Storage in a safetensors output: csr, bcsr (the fullest block size) or bcsr:RxC
     #[arg(long)]
     pub format: Option<FormatChoice>,
@@ -163,9 +189,12 @@ The output appears whole or not at all, and an existing file is kept unless --fo
 #[derive(Args, Debug)]
 #[command(after_help = INFO_EXAMPLES)]
 pub struct InfoArgs {
-    /// Which GPU, counted from 0
-    #[arg(long, value_name = "I", default_value_t = 0)]
-    pub device: u32,
+    /// Which GPU, counted from 0 [default: the first Hopper one]
+    #[arg(long, value_name = "I")]
+    pub device: Option<u32>,
+    /// Let the driver compile every kernel, and show what it says of each (about 0.1 s a kernel)
+    #[arg(long)]
+    pub load: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -174,9 +203,11 @@ pub struct InfoArgs {
 const INFO_EXAMPLES: &str = "\
 Examples:
   hopper-sparse info
+  hopper-sparse info --load
   hopper-sparse info --device 1 --json
 
-Without a GPU the kernels are listed from their specifications, with the reason why no device is there.";
+Without a GPU the kernels are listed from their specifications, with the reason why there is no device.
+Registers are those of a thread at launch: the specification's, or with --load the driver's.";
 
 impl SpmmArgs {
     /// What to do about an output that exists.
@@ -217,13 +248,12 @@ impl FromStr for FormatChoice {
             return Err("expected auto, csr, bcsr or bcsr:RxC".to_owned());
         };
         let offered = "blocks have 64 or 128 rows and 16, 32, 64 or 128 columns, as in bcsr:128x64";
-        let parsed = shape.split_once('x').and_then(|(rows, cols)| Some((rows.parse().ok()?, cols.parse().ok()?)));
-        match parsed {
-            Some((rows, cols)) if (BlockShape { rows, cols }).is_offered() => {
-                Ok(Self::Bcsr(Some(BlockShape { rows, cols })))
+        match shape.parse() {
+            Ok(shape) => Ok(Self::Bcsr(Some(shape))),
+            Err(FormatError::BlockShapeNotOffered { rows, cols }) => {
+                Err(format!("blocks of {rows}x{cols} are not offered: {offered}"))
             }
-            Some((rows, cols)) => Err(format!("blocks of {rows}x{cols} are not offered: {offered}")),
-            None => Err(offered.to_owned()),
+            Err(_) => Err(offered.to_owned()),
         }
     }
 }

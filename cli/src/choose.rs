@@ -2,8 +2,8 @@
 //!
 //! On a GPU the product is bound by what is moved: the format whose reads of A and B are fewer wins. CSR reads
 //! its entry (index and value) and one row of B for each nonzero; BCSR reads a whole block and the block's rows of B for each block.
-//! On the CPU the product is bound by arithmetic on stored elements, zeros included; dense blocks run a few times
-//! faster per element than single entries, so a block must be at least a quarter full.
+//! On the CPU the product is bound by arithmetic on stored elements, zeros included; dense blocks are little
+//! faster per element than single entries, so a block must be at least three quarters full.
 
 use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, FillStatistics};
@@ -11,7 +11,7 @@ use hopper_sparse::formats::{BlockShape, FillStatistics};
 use crate::table::{bytes, percent};
 
 /// Blocks at least this full are worth it on the CPU.
-const CPU_FILL: f64 = 0.25;
+const CPU_FILL: f64 = 0.75;
 
 /// How A is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! `hopper-sparse convert`: Matrix Market to packed safetensors, and back.
 
-use std::path::Path;
 use std::time::Instant;
 
 use hopper_sparse::formats::{AnyBcsr, BlockShape, Csr, CsrPattern, FillStatistics};
+use hopper_sparse::io::matrix_market::{self, WriteOptions};
+use hopper_sparse::io::{Existing, packed};
 use hopper_sparse::{Dtype, Element, bf16, f16};
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ pub fn run(args: &ConvertArgs) -> Result<()> {
             .hint("write a .safetensors file, or leave --format out"));
     }
     output::check(&args.output, args.existing())?;
-    let input = input::read(&args.input)?;
+    let input = input::read(&args.input, &args.read)?;
     let dtype = match (args.dtype, input.dtype, kind) {
         (Some(dtype), _, _) => dtype.into(),
         (None, Some(dtype), _) => dtype,
@@ -51,7 +52,7 @@ fn convert_to<T: Element>(args: &ConvertArgs, kind: FileKind, input: &Input) -> 
     };
     let spinner = progress::spinner(format!("writing {}", args.output.display()));
     let start = Instant::now();
-    output::write_whole(&args.output, args.existing(), |path| write(path, kind, storage, &matrix))?;
+    write(args, kind, storage, &matrix)?;
     let seconds = start.elapsed().as_secs_f64();
     spinner.finish_and_clear();
     let report =
@@ -71,14 +72,20 @@ fn choose_storage<T: Element>(args: &ConvertArgs, input: &Input, matrix: &Csr<T>
     }
 }
 
-fn write<T: Element>(path: &Path, kind: FileKind, storage: Storage, matrix: &Csr<T>) -> Result<()> {
+/// Blocks are built, where blocks are wanted, before the output is begun.
+fn write<T: Element>(args: &ConvertArgs, kind: FileKind, storage: Storage, matrix: &Csr<T>) -> Result<()> {
+    let (path, existing) = (&args.output, args.existing());
     match (kind, storage) {
-        (FileKind::MatrixMarket, _) => files::write_matrix_market(path, matrix),
-        (FileKind::Packed, Storage::Csr) => files::write_csr(path, matrix),
+        (FileKind::MatrixMarket, _) => output::write_whole(path, existing, |path| {
+            matrix_market::write(path, matrix.view(), &WriteOptions::default())
+        }),
+        (FileKind::Packed, Storage::Csr) => {
+            output::write_whole(path, existing, |path| packed::save_csr(path, matrix.view(), Existing::Refuse))
+        }
         (FileKind::Packed, Storage::Bcsr(shape, statistics)) => {
             memory::check(&format!("the matrix in blocks of {shape}"), storage_bytes::<T>(shape, &statistics))?;
             let blocks = AnyBcsr::from_csr(matrix.view(), shape).map_err(CliError::failure)?;
-            files::write_bcsr(path, &blocks)
+            output::write_whole(path, existing, |path| packed::save_bcsr(path, blocks.view(), Existing::Refuse))
         }
     }
 }

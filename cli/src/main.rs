@@ -5,7 +5,6 @@ mod choose;
 mod convert;
 mod error;
 mod files;
-mod generator;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod info;

@@ -4,21 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use hopper_sparse::io::{Existing, IoError};
 use tempfile::{TempDir, TempPath};
 
 use crate::error::{CliError, Result};
 
 /// The scratch folder being written to, for the interrupt handler to remove.
 static SCRATCH: Mutex<Option<PathBuf>> = Mutex::new(None);
-
-/// What to do about an output that exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// Refuse it.
-    Refuse,
-    /// Replace it, once the new file is whole.
-    Replace,
-}
 
 /// Refuses an output path that cannot be written before any work is done.
 ///
@@ -44,14 +36,21 @@ pub fn check(path: &Path, existing: Existing) -> Result<()> {
 ///
 /// # Errors
 /// What [`check`] refuses, what `write` returns, or a failure to move the file.
-pub fn write_whole<T>(path: &Path, existing: Existing, write: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+pub fn write_whole<T>(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&Path) -> Result<T, IoError>,
+) -> Result<T> {
     check(path, existing)?;
     let cannot = |error: std::io::Error| CliError::failure(format_args!("{}: cannot write: {error}", path.display()));
     let scratch = Scratch::create(folder_of(path)).map_err(cannot)?;
     let name = path.file_name().ok_or_else(|| CliError::usage(format_args!("{} names no file", path.display())))?;
     let partial = scratch.folder.path().join(name);
-    let value = write(&partial)?;
-    let partial = TempPath::from_path(partial);
+    let value = write(&partial).map_err(|error| match error {
+        IoError::System { source, .. } => cannot(source),
+        error => CliError::failure(error),
+    })?;
+    let partial = TempPath::try_from_path(partial).map_err(cannot)?;
     match existing {
         Existing::Replace => partial.persist(path).map_err(|error| cannot(error.error))?,
         Existing::Refuse => partial.persist_noclobber(path).map_err(|error| match error.error.kind() {

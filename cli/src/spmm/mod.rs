@@ -15,7 +15,7 @@ use hopper_sparse::{Dtype, Element, bf16, f16};
 use crate::args::SpmmArgs;
 use crate::error::{CliError, Result};
 use crate::input::{self, Input};
-use crate::{memory, output, progress, random};
+use crate::{files, memory, output, progress, random};
 
 use check::Check;
 use measure::Samples;
@@ -26,11 +26,11 @@ use report::Report;
 pub fn run(args: &SpmmArgs) -> Result<()> {
     let types = Types::of(args)?;
     if let Some(path) = &args.out {
-        input::require_safetensors(path)?;
+        files::require_safetensors(path)?;
         output::check(path, args.existing())?;
     }
     let computer = Computer::find(args, types)?;
-    let input = input::from_source(&args.source, args.seed)?;
+    let input = input::from_source(&args.source, &args.read, args.seed)?;
     match (types.input, types.output) {
         (Dtype::Bf16, Dtype::Bf16) => run_typed::<bf16, bf16>(args, computer, &input),
         (Dtype::Bf16, _) => run_typed::<bf16, f32>(args, computer, &input),
@@ -89,6 +89,10 @@ pub trait Prepared<C> {
     /// # Errors
     /// A failure of the device.
     fn output(&mut self) -> Result<Dense<C>>;
+    /// The kernel and how it is launched, where a GPU computes.
+    fn kernel(&self) -> Option<String> {
+        None
+    }
 }
 
 fn run_typed<T: Element, C: Element>(args: &SpmmArgs, computer: Computer, input: &Input) -> Result<()> {
@@ -112,11 +116,21 @@ fn run_typed<T: Element, C: Element>(args: &SpmmArgs, computer: Computer, input:
         _ => Some(Samples::take(prepared.as_mut(), args.repeat)?),
     };
     if let Some(path) = &args.out {
-        output::write_whole(path, args.existing(), |path| input::save_dense(path, &result))?;
+        output::write_whole(path, args.existing(), |path| files::save_dense(path, &result))?;
     }
 
     let machine = samples.is_some().then(|| plan.measure_machine(T::DTYPE)).transpose()?;
-    let report = Report { args, input, plan: &plan, types: (T::DTYPE, C::DTYPE), preparation, samples, machine, check };
+    let report = Report {
+        args,
+        input,
+        plan: &plan,
+        kernel: prepared.kernel(),
+        types: (T::DTYPE, C::DTYPE),
+        preparation,
+        samples,
+        machine,
+        check,
+    };
     report.print()?;
     match report.check {
         Some(Check { accepted: false, verdict, .. }) => Err(CliError::failure(format_args!("the result is {verdict}"))),

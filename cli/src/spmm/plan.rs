@@ -90,12 +90,12 @@ fn no_kernel(format: FormatChoice, types: Types) -> Option<String> {
 }
 
 #[cfg(feature = "gpu")]
-fn open(ordinal: u32) -> Result<Backend, String> {
-    crate::gpu::Gpu::open(ordinal).map(Backend::Gpu)
+fn open(device: Option<u32>) -> Result<Backend, String> {
+    crate::gpu::Gpu::open(device).map(Backend::Gpu)
 }
 
 #[cfg(not(feature = "gpu"))]
-fn open(_: u32) -> Result<Backend, String> {
+fn open(_: Option<u32>) -> Result<Backend, String> {
     Err("this program was built without the `gpu` feature".to_owned())
 }
 
@@ -107,8 +107,6 @@ pub struct Plan {
     pub storage: Storage,
     /// Why A is stored so, where nobody asked for it.
     pub storage_reason: Option<String>,
-    /// The kernel and its launch, where a GPU computes.
-    pub kernel: Option<String>,
 }
 
 impl Plan {
@@ -177,9 +175,5 @@ fn choose_storage<T: Element, C: Element>(
 
 /// Whether a backend multiplies blocks of a type.
 fn has_blocks(backend: &Backend, dtype: Dtype) -> bool {
-    match backend {
-        Backend::Cpu => true,
-        #[cfg(feature = "gpu")]
-        Backend::Gpu(_) => dtype.size_bytes() == 2,
-    }
+    matches!(backend, Backend::Cpu) || dtype.size_bytes() == 2
 }

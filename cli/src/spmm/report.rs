@@ -23,6 +23,8 @@ pub struct Report<'a> {
     pub input: &'a Input,
     /// What was chosen.
     pub plan: &'a Plan,
+    /// The kernel and how it is launched, where a GPU computes.
+    pub kernel: Option<String>,
     /// The types of A and B, and of C.
     pub types: (Dtype, Dtype),
     /// Seconds that the preparation took.
@@ -153,7 +155,7 @@ impl Report<'_> {
         if let Some(reason) = &self.plan.storage_reason {
             table.more(reason.clone());
         }
-        if let Some(kernel) = &self.plan.kernel {
+        if let Some(kernel) = &self.kernel {
             table.row("kernel", kernel.clone());
         }
         let Sizes { a, b, c } = self.sizes();
@@ -235,7 +237,7 @@ impl Report<'_> {
                 "fill": statistics.map(|statistics| statistics.fill),
                 "stored_elements": self.stored_elements(),
             },
-            "kernel": self.plan.kernel,
+            "kernel": self.kernel,
             "bytes": { "a": a, "b": b, "c": c },
             "preparation_seconds": self.preparation,
             "time": self.json_time(),

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Twelve entries of a 5 x 4 matrix, rows 2 and 5 heavy, row 4 empty.
+/// Eight entries of a 5 x 4 matrix, whose fourth row is empty; each is exact in every type.
 pub const SMALL: &str = "%%MatrixMarket matrix coordinate real general
 % rows cols entries
 5 4 8
