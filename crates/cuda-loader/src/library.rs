@@ -1,5 +1,6 @@
 //! The driver's library: opened once, asked for its functions by name.
 
+use core::error::Error as _;
 use core::ffi::{c_int, c_void};
 use core::fmt;
 use core::ptr;
@@ -64,7 +65,14 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::NotFound { library, cause } => write!(f, "the CUDA driver `{library}` cannot be opened ({cause})"),
+            Self::NotFound { library, cause } => {
+                // What the dynamic linker said is one level down.
+                let words: &dyn fmt::Display = match cause.source() {
+                    Some(source) => &source.to_string(),
+                    None => cause,
+                };
+                write!(f, "the CUDA driver `{library}` cannot be opened ({words})")
+            }
             Self::NotADriver { library, function } => {
                 write!(f, "`{library}` is not a CUDA driver, because it has no function `{function}`")
             }

@@ -19,6 +19,7 @@ extern crate self as hopper_std;
 
 pub mod global;
 pub mod half;
+pub mod hint;
 #[cfg(target_arch = "nvptx64")]
 mod panic;
 pub mod ptx;

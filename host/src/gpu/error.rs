@@ -108,6 +108,13 @@ pub enum GpuError {
         /// The elements on the host.
         host: u64,
     },
+    /// Memory ends before the last element of the matrix that it shall hold.
+    TooShort {
+        /// The elements that there are.
+        found: u64,
+        /// The elements from the matrix's first to its last.
+        needed: u64,
+    },
     /// Host and device matrix of one copy differ in shape.
     Shape {
         /// Rows and columns on the device.
@@ -253,10 +260,13 @@ impl fmt::Display for GpuError {
             Self::Length { device, host } => {
                 write!(f, "{host} elements on the host cannot be copied to or from {device} on the device")
             }
+            Self::TooShort { found, needed } => {
+                write!(f, "{found} elements cannot hold a matrix that reaches over {needed}")
+            }
             Self::Shape { device: [rows, cols], host: [host_rows, host_cols] } => write!(
                 f,
                 "a {host_rows} x {host_cols} matrix on the host cannot be copied to or from one of {rows} x {cols} on the \
-                 device"
+                device"
             ),
             Self::Layout => f.write_str("the matrices on the host and on the device differ in layout"),
             Self::LeadingDimension { found, least } => {

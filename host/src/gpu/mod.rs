@@ -13,6 +13,7 @@
 //! anything, with several devices too. Code that relies on another current context must set it again.
 
 mod buffer;
+mod copy;
 mod dense;
 mod device;
 mod error;
@@ -20,10 +21,11 @@ mod launch;
 mod module;
 mod stream;
 mod tensor_map;
+mod view;
 
 pub use buffer::{DeviceBuffer, DevicePtr};
 pub use cuda_loader::{DriverVersion, LoadError};
-pub use dense::{DeviceDense, DeviceDenseView, DeviceDenseViewMut};
+pub use dense::DeviceDense;
 pub use device::Device;
 pub use error::{GpuError, LaunchRefusal, SpecProperty};
 pub use launch::{KernelParam, KernelParams};
@@ -32,3 +34,4 @@ pub use stream::{Event, Stream};
 pub use tensor_map::{
     L2Promotion, TensorElement, TensorMap, TensorMapError, TensorMapPart, TensorMapSpec, TensorMapSwizzle, TensorMaps,
 };
+pub use view::{DeviceDenseView, DeviceDenseViewMut};

@@ -14,9 +14,9 @@ use cuda_loader::types::{
 };
 
 use super::buffer::{DeviceBuffer, DevicePtr};
-use super::dense::DeviceDenseView;
 use super::device::Device;
 use super::error::{GpuError, check};
+use super::view::DeviceDenseView;
 use crate::element::{Dtype, Element};
 
 /// The type of an element as the accelerator sees it.
@@ -100,6 +100,17 @@ impl TensorMapSwizzle {
             Self::Bytes32 => Some(32),
             Self::Bytes64 => Some(64),
             Self::Bytes128 => Some(128),
+        }
+    }
+
+    /// The swizzle that `cuda.h` numbers so, 0 to 3: how kernels' configurations state theirs.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::None),
+            1 => Some(Self::Bytes32),
+            2 => Some(Self::Bytes64),
+            3 => Some(Self::Bytes128),
+            _ => None,
         }
     }
 
@@ -457,6 +468,14 @@ mod tests {
         }
         let plain = TensorMapSpec { box_dims: [256, 8], swizzle: TensorMapSwizzle::None, ..MATRIX };
         assert_eq!(plain.check(), Ok(()));
+    }
+
+    #[test]
+    fn swizzles_are_numbered_as_in_cuda_h() {
+        for number in 0..4 {
+            assert_eq!(TensorMapSwizzle::from_number(number).map(|swizzle| swizzle.raw().0), Some(number));
+        }
+        assert_eq!(TensorMapSwizzle::from_number(4), None);
     }
 
     #[test]

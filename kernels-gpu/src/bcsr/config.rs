@@ -179,14 +179,32 @@ impl TileWork {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum OutputKind {
-    /// The input type, row-major, beta = 0, lines aligned to 16 bytes.
+    /// The input type, row-major; beta = 0, lines and base aligned to 16 bytes, N a multiple of 8.
     HalfRows = 0,
-    /// The input type, column-major, beta = 0, lines aligned to 16 bytes.
+    /// The input type, column-major; beta = 0, lines and base aligned to 16 bytes, M a multiple of 8.
     HalfCols = 1,
-    /// The input type, any strides, any beta.
-    HalfAny = 2,
-    /// f32, any strides, any beta.
-    FloatAny = 3,
+    /// The input type, row-major; any beta, any alignment.
+    HalfRowsAny = 2,
+    /// The input type, column-major; any beta, any alignment.
+    HalfColsAny = 3,
+    /// f32, row-major; any beta, any alignment.
+    FloatRows = 4,
+    /// f32, column-major; any beta, any alignment.
+    FloatCols = 5,
+}
+
+impl OutputKind {
+    /// Whether the word names a kind with f32 elements.
+    #[inline(always)]
+    pub(super) const fn is_float(word: u32) -> bool {
+        word >= Self::FloatRows as u32
+    }
+
+    /// Whether the word names a column-major kind.
+    #[inline(always)]
+    pub(super) const fn is_cols(word: u32) -> bool {
+        word & 1 == 1
+    }
 }
 
 /// The arguments of every BCSR kernel, in the order of its parameters.
@@ -199,7 +217,7 @@ pub enum OutputKind {
 /// | `tiles` | [`TileWork`] for each tile, by worker |
 /// | `tile_offsets` | where each worker's tiles begin; one more than there are workers |
 /// | `c` | C |
-/// | `row_stride`, `col_stride` | of C, in elements |
+/// | `leading_dimension` | of C: from line to line, in elements |
 /// | `num_rows`, `num_cols` | M and N |
 /// | `alpha`, `beta` | scalars |
 /// | `output` | [`OutputKind`] |
@@ -215,10 +233,8 @@ pub struct Arguments {
     pub tile_offsets: hopper_std::global::GlobalArray<u32>,
     /// C.
     pub c: *mut u8,
-    /// From row to row of C, in elements.
-    pub row_stride: u64,
-    /// From column to column of C, in elements.
-    pub col_stride: u64,
+    /// From line to line of C, in elements.
+    pub leading_dimension: u64,
     /// M.
     pub num_rows: u32,
     /// N.

@@ -34,35 +34,32 @@ pub unsafe fn consume<
     let rank = if C::Scope::BLOCKS == 1 { 0 } else { unsafe { cluster::cluster_ctarank() } };
     let panel_cols = (C::B::COLS * PANELS) as u32;
 
-    let mut accumulator = Accumulator::<REGISTERS>::zeroed();
     // SAFETY: the offsets have one more element than there are workers.
     let (first, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
     let mut index = first;
     while index < last {
         // SAFETY: a worker's tiles are in the list.
         let tile = TileWork::from_words(unsafe { arguments.tiles.get(index) });
-        if tile.begin == tile.end {
-            accumulator = Accumulator::zeroed();
-        } else {
-            let mut pending = accumulator.begin();
-            let mut stage = tile.begin;
-            while stage < tile.end {
-                let slot = ring.wait();
-                // SAFETY: the whole warp group is here; the operands are parts of the slot.
-                let read = unsafe {
-                    pending.multiply(slot, |products, slot| {
-                        multiply_stage::<C, REGISTERS, PANELS, GROUP>(products, slot, first_row, panel);
-                    })
-                };
-                if let Some(slot) = read {
-                    slot.release();
-                }
-                stage += 1;
-            }
-            // SAFETY: the whole warp group is here.
-            if let Some(slot) = unsafe { pending.wait() } {
+        // Zeros for the row blocks that have no block; they also end the life of the last tile's registers.
+        let mut accumulator = Accumulator::<REGISTERS>::zeroed();
+        let mut pending = accumulator.begin();
+        let mut stage = tile.begin;
+        while stage < tile.end {
+            let slot = ring.wait();
+            // SAFETY: the whole warp group is here; the operands are parts of the slot.
+            let read = unsafe {
+                pending.multiply(slot, |products, slot| {
+                    multiply_stage::<C, REGISTERS, PANELS, GROUP>(products, slot, first_row, panel);
+                })
+            };
+            if let Some(slot) = read {
                 slot.release();
             }
+            stage += 1;
+        }
+        // SAFETY: the whole warp group is here.
+        if let Some(slot) = unsafe { pending.wait() } {
+            slot.release();
         }
         let place = Place {
             row: tile.row_block * C::A::ROWS as u32 + first_row,
@@ -70,7 +67,7 @@ pub unsafe fn consume<
             warp: warp_group.warp(),
         };
         // SAFETY: the whole warp group is here; the launch contract covers C.
-        unsafe { store::<C::Element, REGISTERS>(arguments, accumulator.registers(), place) };
+        unsafe { store::<C::Element, REGISTERS>(arguments, &mut accumulator, place) };
         index += 1;
     }
 }

@@ -11,8 +11,12 @@
 /// `asm!` on the device. On the CPU there is no such instruction.
 macro_rules! ptx_asm {
     ($($tokens:tt)*) => {{
+        // SAFETY: each wrapper's `# Safety` section is the instruction's, and its caller's promise.
         #[cfg(target_arch = "nvptx64")]
-        core::arch::asm!($($tokens)*);
+        #[allow(unused_unsafe)]
+        unsafe {
+            core::arch::asm!($($tokens)*);
+        }
         #[cfg(not(target_arch = "nvptx64"))]
         $crate::ptx::only_on_the_device();
     }};

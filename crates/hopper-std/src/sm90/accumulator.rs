@@ -23,8 +23,12 @@ where
     }
 
     /// This thread's elements. Index with constants only: one index that is not costs the registers their place.
+    ///
+    /// What is computed from them is not moved above this call: where two branches begin with it, the compiler does not
+    /// compute in advance what they share and keep it beside the elements.
     #[inline(always)]
-    pub const fn registers(&self) -> &[f32; REGISTERS] {
+    pub fn read(&mut self) -> &[f32; REGISTERS] {
+        self.registers.tie();
         &self.registers
     }
 
