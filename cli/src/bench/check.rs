@@ -128,7 +128,8 @@ mod tests {
                 Layout::RowMajor => inner * workload.n + col,
                 Layout::ColumnMajor => col * workload.k + inner,
             };
-            (0..workload.k).map(|inner| a.get(row * workload.k + inner) * operands.b.get(b_at(inner))).sum::<f64>() as f32
+            (0..workload.k).map(|inner| a.get(row * workload.k + inner) * operands.b.get(b_at(inner))).sum::<f64>()
+                as f32
         };
         Elements::from_fn(workload.c_dtype, workload.m * workload.n, |index| match workload.c_layout {
             Layout::RowMajor => element(index / workload.n, index % workload.n),

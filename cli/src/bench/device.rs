@@ -144,7 +144,12 @@ impl Gpu {
         // SAFETY: both places have that many bytes, and live beyond the copy: their owners wait for the device before
         // they free them.
         let code = unsafe {
-            cuda_loader::driver::cuMemcpyDtoDAsync_v2(to_address, from_address, num_bytes, self.stream.as_inner().cast())
+            cuda_loader::driver::cuMemcpyDtoDAsync_v2(
+                to_address,
+                from_address,
+                num_bytes,
+                self.stream.as_inner().cast(),
+            )
         };
         if code == cuda_loader::SUCCESS {
             Ok(())

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::implementation::Refusal;
 use super::workload::suite_names;
+use crate::error::CliError;
 
 /// Why a run, or one implementation in it, came to nothing.
 #[derive(Debug)]
@@ -131,6 +132,12 @@ impl std::error::Error for BenchError {
             Self::Library(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl From<BenchError> for CliError {
+    fn from(error: BenchError) -> Self {
+        if error.is_usage() { Self::usage(error) } else { Self::failure(error) }
     }
 }
 

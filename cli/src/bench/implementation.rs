@@ -6,8 +6,8 @@
 
 use core::fmt;
 
-use hopper_sparse::formats::{BlockShape, Layout};
 use hopper_sparse::Dtype;
+use hopper_sparse::formats::{BlockShape, Layout};
 
 use super::error::BenchError;
 use super::workload::{Operation, Workload, layout_name};

@@ -146,7 +146,8 @@ fn admit<'a>(
 ///
 /// A contender that fails is removed.
 fn take_samples(contenders: &mut Vec<Contender<'_>>, rows: &mut [Row], settings: &Settings, progress: &Progress) {
-    let mut keep_going = |contenders: &mut Vec<Contender<'_>>, step: &mut dyn FnMut(&mut Contender<'_>) -> Result<(), BenchError>| {
+    let mut keep_going = |contenders: &mut Vec<Contender<'_>>,
+                          step: &mut dyn FnMut(&mut Contender<'_>) -> Result<(), BenchError>| {
         contenders.retain_mut(|contender| match step(contender) {
             Ok(()) => true,
             Err(error) => {
@@ -208,7 +209,9 @@ fn summarise(row: &mut Row, contender: &Contender<'_>) {
 
 fn add_speedups(rows: &mut [Row]) {
     let Some(peer) = rows.first().map(|row| row.peer.clone()) else { return };
-    let Some(peer_us) = rows.iter().find(|row| row.implementation == peer).and_then(|row| row.median_us) else { return };
+    let Some(peer_us) = rows.iter().find(|row| row.implementation == peer).and_then(|row| row.median_us) else {
+        return;
+    };
     for row in rows {
         row.speedup = row.median_us.map(|median| peer_us / median);
     }

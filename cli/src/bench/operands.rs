@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
 use hopper_sparse::Element;
+use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
 
 use super::elements::{Elements, with_dtype};
 use super::error::BenchError;
@@ -23,7 +23,6 @@ pub struct Compressed {
 
 impl Compressed {
     /// Cuts every block of shape `from` into blocks of shape `to`, which must divide it; nothing is added or left out.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only a vendor's library wants it"))]
     pub fn split_blocks(&self, from: BlockShape, to: BlockShape) -> Self {
         let (num_down, num_across) = (from.rows / to.rows, from.cols / to.cols);
         let mut row_offsets = vec![0];

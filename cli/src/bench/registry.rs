@@ -30,7 +30,8 @@ pub fn find(name: &str) -> Option<&'static dyn Implementation> {
 /// # Errors
 /// [`BenchError::UnknownImplementation`] with a prefix that no name starts with.
 pub fn select(prefixes: &[String]) -> Result<Vec<&'static dyn Implementation>, BenchError> {
-    let starts = |implementation: &&dyn Implementation, prefix: &String| implementation.name().starts_with(prefix.as_str());
+    let starts =
+        |implementation: &&dyn Implementation, prefix: &String| implementation.name().starts_with(prefix.as_str());
     for prefix in prefixes {
         if !IMPLEMENTATIONS.iter().any(|implementation| starts(implementation, prefix)) {
             return Err(BenchError::UnknownImplementation { name: prefix.clone() });

@@ -17,6 +17,7 @@ use super::report;
 use super::session::{Progress, Session, Settings};
 use super::workload::{Suite, Workload, parse_dtype, suite_names};
 use super::workspace::Cache;
+use crate::error::CliError;
 
 /// `hopper-sparse bench`
 #[derive(Args, Debug)]
@@ -100,6 +101,20 @@ pub struct Outcome {
     pub text: String,
     /// Whether an implementation gave a wrong result or failed: exit code 1.
     pub has_failures: bool,
+}
+
+impl Outcome {
+    /// A failure where an implementation gave a wrong result or failed; each was named when it happened.
+    ///
+    /// # Errors
+    /// That failure.
+    pub fn into_result(self) -> crate::error::Result<()> {
+        if self.has_failures {
+            Err(CliError::failure("not everything was right: see the lines that begin with `error:` above"))
+        } else {
+            Ok(())
+        }
+    }
 }
 
 /// Carries out a verb.
@@ -260,8 +275,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (csv, json) = (folder.path().join("a.csv"), folder.path().join("a.json"));
         let paths = [csv.to_str().expect("UTF-8"), json.to_str().expect("UTF-8")];
-        let outcome = bench(&["run", "smoke", "--rounds", "5", "--csv", paths[0], "--json", paths[1], "--commit", "abc"])
-            .expect("it runs");
+        let outcome =
+            bench(&["run", "smoke", "--rounds", "5", "--csv", paths[0], "--json", paths[1], "--commit", "abc"])
+                .expect("it runs");
         assert!(!outcome.has_failures, "{}", outcome.text);
         let rows = record::read_csv(&csv).expect("a record");
         let num_workloads = Suite::load("smoke").and_then(|suite| suite.workloads(None)).expect("smoke").len();

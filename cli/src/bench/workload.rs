@@ -367,7 +367,8 @@ mod tests {
 
     #[test]
     fn misspelt_fields_and_names_are_refused() {
-        for bad in ["denisty = 0.1", "block = \"64\"", "block = \"0x64\"", "dtype = \"f8\"", "b_layout = \"diagonal\""] {
+        for bad in ["denisty = 0.1", "block = \"64\"", "block = \"0x64\"", "dtype = \"f8\"", "b_layout = \"diagonal\""]
+        {
             let text = format!("{MINIMAL}\n{bad}\n");
             assert!(Suite::parse("bad", &text).is_err(), "`{bad}` was accepted");
         }

@@ -31,7 +31,6 @@ impl Cache {
     }
 
     /// How many sets of `set_bytes` a device with `l2_bytes` of cache takes in turn; at most 64.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "without a device there is one set"))]
     pub fn num_sets(self, set_bytes: u64, l2_bytes: u64) -> usize {
         match self {
             Self::Warm => 1,
@@ -50,9 +49,11 @@ pub struct Workspace<'a> {
 enum Memory<'a> {
     Host(RefCell<Elements>),
     #[cfg(feature = "gpu")]
-    Device { gpu: &'a Gpu, sets: Vec<DenseSet> },
+    Device {
+        gpu: &'a Gpu,
+        sets: Vec<DenseSet>,
+    },
     #[cfg(not(feature = "gpu"))]
-    #[allow(dead_code, reason = "keeps the lifetime where there is no device to borrow")]
     Nowhere(core::convert::Infallible, core::marker::PhantomData<&'a ()>),
 }
 
@@ -133,6 +134,7 @@ impl<'a> Workspace<'a> {
     ///
     /// # Errors
     /// What the device failed at.
+    #[cfg_attr(not(feature = "gpu"), allow(unused_variables, reason = "the host has one set"))]
     pub fn poison(&self, set: usize) -> Result<(), BenchError> {
         match &self.memory {
             Memory::Host(c) => {
@@ -150,6 +152,7 @@ impl<'a> Workspace<'a> {
     ///
     /// # Errors
     /// What the device, or the work on it, failed at.
+    #[cfg_attr(not(feature = "gpu"), allow(unused_variables, reason = "the host has one set"))]
     pub fn output(&self, set: usize) -> Result<Output<'_>, BenchError> {
         match &self.memory {
             Memory::Host(c) => Ok(Output::Borrowed(c.borrow())),

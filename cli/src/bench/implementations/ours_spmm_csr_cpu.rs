@@ -41,7 +41,7 @@ impl Prepared for Ready<'_> {
         with_dtype!(workload.dtype, T => with_dtype!(workload.c_dtype, U => {
             let (a, b) = (operands.csr_view::<T>(), operands.b_view::<T>()?);
             let product = cpu::spmm_csr(1.0, a, b, 0.0, &mut operands.c_view_mut::<U>(&mut c)?);
-            product.map_err(|error| BenchError::Library(error.into()))
+            product.map_err(BenchError::Library)
         }))
     }
 

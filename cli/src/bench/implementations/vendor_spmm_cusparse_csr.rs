@@ -15,14 +15,11 @@ pub struct CusparseCsr {
 
 impl CusparseCsr {
     /// Looks at A beforehand.
-    pub const ALG1: Self =
-        Self { name: "vendor/spmm/cusparse-csr-alg1", algorithm: Algorithm::CUSPARSE_SPMM_CSR_ALG1 };
+    pub const ALG1: Self = Self { name: "vendor/spmm/cusparse-csr-alg1", algorithm: Algorithm::CUSPARSE_SPMM_CSR_ALG1 };
     /// For row-major B and C.
-    pub const ALG2: Self =
-        Self { name: "vendor/spmm/cusparse-csr-alg2", algorithm: Algorithm::CUSPARSE_SPMM_CSR_ALG2 };
+    pub const ALG2: Self = Self { name: "vendor/spmm/cusparse-csr-alg2", algorithm: Algorithm::CUSPARSE_SPMM_CSR_ALG2 };
     /// Looks at A beforehand.
-    pub const ALG3: Self =
-        Self { name: "vendor/spmm/cusparse-csr-alg3", algorithm: Algorithm::CUSPARSE_SPMM_CSR_ALG3 };
+    pub const ALG3: Self = Self { name: "vendor/spmm/cusparse-csr-alg3", algorithm: Algorithm::CUSPARSE_SPMM_CSR_ALG3 };
 }
 
 impl Implementation for CusparseCsr {

@@ -145,9 +145,8 @@ impl Preference {
         let attribute = sys::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
         let bytes = workspace_bytes as u64;
         // SAFETY: the attribute is a 64-bit number, read from a live one.
-        let status = unsafe {
-            sys::cublasLtMatmulPreferenceSetAttribute(preference.0, attribute, (&raw const bytes).cast(), 8)
-        };
+        let status =
+            unsafe { sys::cublasLtMatmulPreferenceSetAttribute(preference.0, attribute, (&raw const bytes).cast(), 8) };
         check("cublasLtMatmulPreferenceSetAttribute", status)?;
         Ok(preference)
     }
@@ -347,4 +346,3 @@ fn data_type(dtype: Dtype) -> sys::cudaDataType {
         Dtype::F64 => sys::cudaDataType_t::CUDA_R_64F,
     }
 }
-
