@@ -1,11 +1,17 @@
 //! Embeds the kernels' PTX: `$OUT_DIR/kernels.rs`, included by host/src/gpu.
 
+use hopper_builder::kept::Kept;
 use std::path::Path;
-use std::{env, fs};
+use std::process::ExitCode;
 
-fn main() {
-    let out_dir = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    let table = "pub(crate) static KERNELS: &[(&str, &str)] = &[];\n";
-    fs::write(Path::new(&out_dir).join("kernels.rs"), table).expect("OUT_DIR can be written");
-    println!("cargo::rerun-if-changed=build.rs");
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let kept = Kept::of_workspace(root);
+    match hopper_builder::embed(&kept) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("cargo::error={}", error.to_string().replace('\n', " "));
+            ExitCode::FAILURE
+        }
+    }
 }

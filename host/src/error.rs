@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::formats::FormatError;
+use crate::generate::GeneratorError;
 use crate::io::IoError;
 use crate::ops::PlanError;
 
@@ -14,6 +15,8 @@ pub enum Error {
     Format(FormatError),
     /// A file could not be read or written.
     Io(IoError),
+    /// A generated matrix was specified badly, or does not fit memory.
+    Generate(GeneratorError),
     /// A problem was posed that no plan serves.
     Plan(PlanError),
     /// The device, its driver or its memory.
@@ -29,6 +32,7 @@ impl fmt::Display for Error {
         match self {
             Self::Format(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
+            Self::Generate(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.fmt(f),
@@ -41,6 +45,7 @@ impl std::error::Error for Error {
         match self {
             Self::Format(error) => error.source(),
             Self::Io(error) => error.source(),
+            Self::Generate(error) => error.source(),
             Self::Plan(error) => error.source(),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.source(),
@@ -57,6 +62,12 @@ impl From<FormatError> for Error {
 impl From<IoError> for Error {
     fn from(error: IoError) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<GeneratorError> for Error {
+    fn from(error: GeneratorError) -> Self {
+        Self::Generate(error)
     }
 }
 

@@ -50,6 +50,11 @@ impl Toolchain {
         Ok(Self { rustc: rustc.to_owned(), version })
     }
 
+    #[cfg(test)]
+    pub(crate) fn for_test(version: (u32, u32, u32)) -> Self {
+        Self { rustc: PathBuf::from("rustc"), version }
+    }
+
     /// The compiler.
     pub fn rustc(&self) -> &Path {
         &self.rustc

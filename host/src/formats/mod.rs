@@ -16,3 +16,4 @@ pub use coo::Coo;
 pub use csr::{Csr, CsrPattern, CsrView};
 pub use dense::{Dense, DenseView, DenseViewMut, Layout};
 pub use error::{Axis, FormatError};
+pub(crate) use rows::accumulate;

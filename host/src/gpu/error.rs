@@ -234,24 +234,9 @@ impl fmt::Display for GpuError {
             }
             Self::NoSuchKernel { kernel } => write!(f, "this library was built without a kernel `{kernel}`"),
             Self::NoSuchEntry { kernel } => write!(f, "the PTX has no entry `{kernel}`"),
-            Self::SpecMismatch { kernel, property, stated, compiled } => match property {
-                SpecProperty::Threads => write!(
-                    f,
-                    "`{kernel}` is specified with {stated} threads a block, but was compiled for at most {compiled}"
-                ),
-                SpecProperty::BlocksPerMultiprocessor => write!(
-                    f,
-                    "`{kernel}` is specified with {stated} blocks on a multiprocessor at once, but only {compiled} fit"
-                ),
-                SpecProperty::SharedBytes => write!(
-                    f,
-                    "`{kernel}` uses {stated} bytes of shared memory a block, but the hardware has {compiled}"
-                ),
-                SpecProperty::Specification => write!(
-                    f,
-                    "`{kernel}` was loaded before with another specification ({compiled} threads a block, now {stated})"
-                ),
-            },
+            Self::SpecMismatch { kernel, property, stated, compiled } => {
+                property.fmt_mismatch(f, kernel, *stated, *compiled)
+            }
             Self::Refused { kernel, reason } => write!(f, "`{kernel}` cannot be launched: {reason}"),
             Self::Launch { kernel, grid: [x, y, z], code } => {
                 write!(f, "the launch of `{kernel}` with a grid of {x} x {y} x {z} blocks failed with {}", Code(*code))
@@ -272,6 +257,29 @@ impl fmt::Display for GpuError {
             Self::LeadingDimension { found, least } => {
                 write!(f, "the leading dimension is {found}, but must be {least} or more")
             }
+        }
+    }
+}
+
+impl SpecProperty {
+    /// The sentence of a [`GpuError::SpecMismatch`].
+    fn fmt_mismatch(self, f: &mut fmt::Formatter<'_>, kernel: &str, stated: u32, compiled: u32) -> fmt::Result {
+        match self {
+            Self::Threads => write!(
+                f,
+                "`{kernel}` is specified with {stated} threads a block, but was compiled for at most {compiled}"
+            ),
+            Self::BlocksPerMultiprocessor => write!(
+                f,
+                "`{kernel}` is specified with {stated} blocks on a multiprocessor at once, but only {compiled} fit"
+            ),
+            Self::SharedBytes => {
+                write!(f, "`{kernel}` uses {stated} bytes of shared memory a block, but the hardware has {compiled}")
+            }
+            Self::Specification => write!(
+                f,
+                "`{kernel}` was loaded before with another specification ({compiled} threads a block, now {stated})"
+            ),
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use core::fmt;
 
-use crate::formats::Axis;
+use crate::element::Dtype;
+use crate::formats::{Axis, BlockShape};
 
+pub mod bcsr;
 mod shape;
 
 pub(crate) use shape::check_spmm_shapes;
@@ -29,10 +31,68 @@ impl fmt::Display for Operand {
     }
 }
 
+/// Why no kernel serves a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The kernels do not take the element type.
+    Dtype {
+        /// The family of kernels.
+        kernel: &'static str,
+        /// The type asked for.
+        dtype: Dtype,
+        /// The types they take.
+        offered: &'static str,
+    },
+    /// The kernels do not write the element type.
+    Output {
+        /// The family of kernels.
+        kernel: &'static str,
+        /// The type of A and B.
+        input: Dtype,
+        /// The type asked for.
+        output: Dtype,
+    },
+    /// No kernel is made for the block shape.
+    Block {
+        /// The shape asked for.
+        block: BlockShape,
+    },
+    /// An axis is longer than the device can address.
+    Size {
+        /// Its size.
+        size: u64,
+        /// The largest.
+        most: u64,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dtype { kernel, dtype, offered } => write!(f, "the {kernel} kernels take {offered}, not {dtype}"),
+            Self::Output { kernel, input, output } => {
+                write!(f, "the {kernel} kernels write {input} or f32 from {input}, not {output}")
+            }
+            Self::Block { block } => write!(f, "no kernel multiplies blocks of {block}"),
+            Self::Size { size, most } => {
+                write!(f, "a matrix with an axis of {size} is too large for the device: at most {most}")
+            }
+        }
+    }
+}
+
 /// Why no plan serves a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
+    /// No kernel serves the problem.
+    Refused(Refusal),
+    /// A plan was given a matrix, a layout or a type that it was not made for.
+    NotPlanned {
+        /// The matrix that differs.
+        operand: Operand,
+    },
     /// The shape of a matrix does not agree with the shape of another.
     ShapeMismatch {
         /// The matrix refused.
@@ -53,6 +113,10 @@ pub enum PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::NotPlanned { operand } => {
+                write!(f, "the plan was made for another shape, layout or type of {operand}: plan again")
+            }
             Self::ShapeMismatch { operand, axis, expected, found, other, other_axis } => {
                 write!(f, "{operand} has {found} {axis}s, but {other} has {expected} {other_axis}s")
             }

@@ -175,6 +175,22 @@ impl TileWork {
     }
 }
 
+impl Arguments {
+    /// Tile `index` of the list. With alpha = 0 it has no stages: A and B are not read.
+    ///
+    /// # Safety
+    /// `index` is within the list.
+    #[inline(always)]
+    pub(super) unsafe fn tile(&self, index: u32) -> TileWork {
+        // SAFETY: the caller's promise.
+        let mut tile = TileWork::from_words(unsafe { self.tiles.get(index) });
+        if self.alpha == 0.0 {
+            tile.end = tile.begin;
+        }
+        tile
+    }
+}
+
 /// What is stored, and how: the epilogue's choice at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -5,7 +5,7 @@ use hopper_std::ptx::wgmma::Registers;
 use hopper_std::sm90::{Accumulator, Consumer, FullSlot, Products, Scope, TileShape, WarpGroup};
 use hopper_std::thread;
 
-use super::config::{ABlock, Arguments, Config, Operands, Panel, STAGE_K, Stage, TileWork};
+use super::config::{ABlock, Arguments, Config, Operands, Panel, STAGE_K, Stage};
 use super::epilogue::{Place, store};
 
 /// Multiplies and stores this worker's tiles. Warp group.
@@ -39,7 +39,7 @@ pub unsafe fn consume<
     let mut index = first;
     while index < last {
         // SAFETY: a worker's tiles are in the list.
-        let tile = TileWork::from_words(unsafe { arguments.tiles.get(index) });
+        let tile = unsafe { arguments.tile(index) };
         // Zeros for the row blocks that have no block; they also end the life of the last tile's registers.
         let mut accumulator = Accumulator::<REGISTERS>::zeroed();
         let mut pending = accumulator.begin();

@@ -4,7 +4,7 @@ use hopper_std::ptx::cluster;
 use hopper_std::sm90::{EmptySlot, Producer, Scope, Shared, TensorMapRef, TileShape};
 use hopper_std::thread;
 
-use super::config::{Arguments, Config, Operands, Panel, Stage, TileWork};
+use super::config::{Arguments, Config, Operands, Panel, Stage};
 
 /// The tensor maps.
 pub struct Maps<A, B> {
@@ -42,7 +42,7 @@ pub unsafe fn produce<
     let mut index = first;
     while index < last {
         // SAFETY: a worker's tiles are in the list.
-        let tile = TileWork::from_words(unsafe { arguments.tiles.get(index) });
+        let tile = unsafe { arguments.tile(index) };
         let n = ((tile.panel * C::Scope::BLOCKS + rank) * panel_cols) as i32;
         let (mut entry, end) = (tile.begin * GROUP as u32, tile.end * GROUP as u32);
         if entry < end {

@@ -1,0 +1,166 @@
+//! For build scripts: PTX into the program.
+
+use crate::kept::{Kept, PtxFile};
+use crate::{Builder, Error, Toolchain};
+use std::env;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the kernels of a build come from: the variable `HOPPER_KERNELS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    /// Unset: the kept PTX while it is fresh, the sources otherwise.
+    Automatic,
+    /// `source`: always the sources.
+    Source,
+    /// `kept`: never the sources.
+    Kept,
+}
+
+impl Choice {
+    fn parse(value: Option<&str>) -> Result<Self, Error> {
+        match value {
+            None | Some("") => Ok(Self::Automatic),
+            Some("source") => Ok(Self::Source),
+            Some("kept") => Ok(Self::Kept),
+            Some(_) => Err(Error::BadChoice),
+        }
+    }
+}
+
+/// Writes `$OUT_DIR/kernels.rs` for a crate that keeps its PTX, and returns its path.
+///
+/// The file holds `pub(crate) static KERNELS: &[(&str, &str)]`: name and PTX of each kernel, sorted by name. The kept
+/// PTX is embedded while it comes from the present sources; otherwise they are compiled. `HOPPER_KERNELS=source`
+/// always compiles them and `HOPPER_KERNELS=kept` never does. Prints the lines that make cargo run the build script
+/// again when any of this changes.
+///
+/// # Errors
+/// Where the kept PTX is stale and nothing can or may replace it, and where the build fails.
+pub fn embed(kept: &Kept) -> Result<PathBuf, Error> {
+    for package in kept.packages() {
+        rerun_if_changed(package);
+    }
+    println!("cargo::rerun-if-changed={}", kept.folder().display());
+    println!("cargo::rerun-if-env-changed=HOPPER_KERNELS");
+    let out_dir = out_dir()?;
+    let stale = match (Choice::parse(env::var("HOPPER_KERNELS").ok().as_deref())?, kept.read_fresh()) {
+        (Choice::Source, _) => None,
+        (_, Ok(files)) => {
+            let paths = files.iter().map(|file| (file.kernel.as_str(), kept.folder().join(file.file_name())));
+            return write_index(&out_dir, paths);
+        }
+        (Choice::Automatic, Err(stale @ Error::Stale { .. })) => Some(stale),
+        (_, Err(error)) => return Err(error),
+    };
+    let toolchain = Toolchain::find().map_err(|error| match (&stale, error) {
+        (Some(_), Error::NoToolchain) => Error::StaleNoToolchain { kept: kept.folder().to_owned() },
+        (_, error) => error,
+    })?;
+    if let Some(stale) = stale {
+        println!("cargo::warning={stale} Compiling the kernels with {} for now.", toolchain.rustc().display());
+    }
+    let files = kept.build(&toolchain, &target_dir(&out_dir))?;
+    write_all(&out_dir, &files)
+}
+
+/// Compiles the kernel crate in the folder `crate_dir`, beside the present package's manifest, and writes
+/// `$OUT_DIR/kernels.rs` as [`embed`] does. All of a third party's build script:
+///
+/// ```no_run
+/// hopper_builder::compile("kernels").unwrap_or_else(|error| panic!("{error}"));
+/// ```
+///
+/// # Errors
+/// Where there is no toolchain or the build fails.
+pub fn compile(crate_dir: impl AsRef<Path>) -> Result<PathBuf, Error> {
+    let crate_dir = manifest_dir()?.join(crate_dir);
+    rerun_if_changed(&crate_dir);
+    let out_dir = out_dir()?;
+    let kernels = Builder::new(crate_dir).target_dir(target_dir(&out_dir)).build(&Toolchain::find()?)?;
+    let files: Vec<PtxFile> =
+        kernels.into_iter().map(|kernel| PtxFile { kernel: kernel.name, text: kernel.ptx }).collect();
+    write_all(&out_dir, &files)
+}
+
+fn rerun_if_changed(package: &Path) {
+    println!("cargo::rerun-if-changed={}", package.join("Cargo.toml").display());
+    println!("cargo::rerun-if-changed={}", package.join("src").display());
+    println!("cargo::rerun-if-env-changed=HOPPER_DEVICE_RUSTC");
+}
+
+fn manifest_dir() -> Result<PathBuf, Error> {
+    const VARIABLE: &str = "CARGO_MANIFEST_DIR";
+    env::var_os(VARIABLE).map(PathBuf::from).ok_or(Error::NotABuildScript { variable: VARIABLE })
+}
+
+fn out_dir() -> Result<PathBuf, Error> {
+    const VARIABLE: &str = "OUT_DIR";
+    env::var_os(VARIABLE).map(PathBuf::from).ok_or(Error::NotABuildScript { variable: VARIABLE })
+}
+
+/// `<target>/kernels`, shared by all profiles, so that `core` is compiled once: OUT_DIR is
+/// `<target>/<profile>/build/<package>/out`.
+fn target_dir(out_dir: &Path) -> PathBuf {
+    let build = out_dir.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "build"));
+    let target = build.and_then(Path::parent).and_then(Path::parent).unwrap_or(out_dir);
+    target.join("kernels")
+}
+
+fn write_all(out_dir: &Path, files: &[PtxFile]) -> Result<PathBuf, Error> {
+    let folder = out_dir.join("ptx");
+    fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    for file in files {
+        let path = folder.join(file.file_name());
+        fs::write(&path, &file.text).map_err(Error::io(&path))?;
+    }
+    write_index(out_dir, files.iter().map(|file| (file.kernel.as_str(), folder.join(file.file_name()))))
+}
+
+fn write_index<'a>(out_dir: &Path, files: impl Iterator<Item = (&'a str, PathBuf)>) -> Result<PathBuf, Error> {
+    let path = out_dir.join("kernels.rs");
+    fs::write(&path, index(files)).map_err(Error::io(&path))?;
+    Ok(path)
+}
+
+fn index<'a>(files: impl Iterator<Item = (&'a str, PathBuf)>) -> String {
+    let mut text = "/// The PTX of each kernel, by name, sorted.\n".to_owned();
+    text.push_str("pub(crate) static KERNELS: &[(&str, &str)] = &[\n");
+    for (kernel, path) in files {
+        let _ = writeln!(text, "    ({kernel:?}, include_str!({:?})),", path.display().to_string());
+    }
+    text + "];\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_is_source_kept_or_nothing() {
+        assert_eq!(Choice::parse(None).unwrap(), Choice::Automatic);
+        assert_eq!(Choice::parse(Some("")).unwrap(), Choice::Automatic);
+        assert_eq!(Choice::parse(Some("source")).unwrap(), Choice::Source);
+        assert_eq!(Choice::parse(Some("kept")).unwrap(), Choice::Kept);
+        assert!(matches!(Choice::parse(Some("yes")), Err(Error::BadChoice)));
+    }
+
+    #[test]
+    fn profiles_share_one_folder_of_build_files() {
+        let target = |out_dir| target_dir(Path::new(out_dir));
+        assert_eq!(target("/p/target/debug/build/x-12/out"), Path::new("/p/target/kernels"));
+        assert_eq!(target("/p/target/release/build/x-34/out"), Path::new("/p/target/kernels"));
+        assert_eq!(target("/elsewhere/out"), Path::new("/elsewhere/out/kernels"));
+    }
+
+    #[test]
+    fn the_index_includes_each_file() {
+        let files = [("a", PathBuf::from("/x y/a.ptx")), ("b", PathBuf::from("/x y/b.ptx"))];
+        let lines = index(files.into_iter());
+        assert!(lines.ends_with(
+            "pub(crate) static KERNELS: &[(&str, &str)] = &[\n    (\"a\", include_str!(\"/x y/a.ptx\")),\n    \
+             (\"b\", include_str!(\"/x y/b.ptx\")),\n];\n"
+        ));
+    }
+}

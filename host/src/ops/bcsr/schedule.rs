@@ -1,0 +1,123 @@
+//! Which worker computes which tiles of C, in which order: fixed before the launch.
+//!
+//! A persistent kernel could take its next tile from a counter in memory. A list made by the host is as well balanced,
+//! needs no counter to reset between launches that may overlap, and puts the tiles where they help one another: panel
+//! by panel, so that the part of B which all row blocks read stays in L2.
+
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use kernels_gpu::bcsr::TileWork;
+
+/// What storing a tile costs, in stages: an estimate that only has to rank tiles.
+const STORE_STAGES: u64 = 2;
+
+/// The last tiles, this many for each worker, are dealt out largest first, whatever their panel.
+const TAIL_TILES: usize = 3;
+
+/// The tiles of every worker.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    /// By worker.
+    pub(super) tiles: Vec<TileWork>,
+    /// Where each worker's tiles begin; one more than there are workers.
+    pub(super) offsets: Vec<u32>,
+    /// The largest load and the sum of all.
+    loads: (u64, u64),
+}
+
+impl Schedule {
+    /// Deals out `num_panels` panels of the row blocks whose stages begin at `stages` to at most `max_workers` workers.
+    pub(super) fn new(stages: &[u32], num_panels: u32, max_workers: u32) -> Self {
+        let num_row_blocks = stages.len() - 1;
+        let mut rows: Vec<u32> = (0..num_row_blocks as u32).collect();
+        let length = |row: u32| stages[row as usize + 1] - stages[row as usize];
+        rows.sort_by_key(|&row| Reverse(length(row)));
+        let tile = |row: u32, panel| TileWork {
+            row_block: row,
+            panel,
+            begin: stages[row as usize],
+            end: stages[row as usize + 1],
+        };
+        let mut order: Vec<TileWork> =
+            (0..num_panels).flat_map(|panel| rows.iter().map(move |&row| tile(row, panel))).collect();
+
+        let workers = (max_workers as usize).min(order.len()).max(1);
+        let tail = (TAIL_TILES * workers).min(order.len());
+        let start = order.len() - tail;
+        order[start..].sort_by_key(|tile| Reverse(tile.end - tile.begin));
+        deal(&order, workers)
+    }
+
+    /// Workers that have tiles.
+    pub(super) fn num_workers(&self) -> u32 {
+        self.offsets.len() as u32 - 1
+    }
+
+    /// The largest share of work over the mean share.
+    pub(super) fn imbalance(&self) -> f64 {
+        let (largest, sum) = self.loads;
+        if sum == 0 { 1.0 } else { largest as f64 * f64::from(self.num_workers()) / sum as f64 }
+    }
+}
+
+/// Gives each tile, in order, to the worker that would be free first.
+fn deal(order: &[TileWork], workers: usize) -> Schedule {
+    let mut shares: Vec<Vec<TileWork>> = vec![Vec::new(); workers];
+    let mut free: BinaryHeap<Reverse<(u64, usize)>> = (0..workers).map(|worker| Reverse((0, worker))).collect();
+    for tile in order {
+        if let Some(Reverse((load, worker))) = free.pop() {
+            shares[worker].push(*tile);
+            free.push(Reverse((load + u64::from(tile.end - tile.begin) + STORE_STAGES, worker)));
+        }
+    }
+    let loads = free.iter().fold((0, 0), |(largest, sum), Reverse((load, _))| (largest.max(*load), sum + *load));
+    let mut offsets = vec![0];
+    let mut tiles = Vec::with_capacity(order.len());
+    for share in shares {
+        tiles.extend(share);
+        offsets.push(tiles.len() as u32);
+    }
+    Schedule { tiles, offsets, loads }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tile_is_dealt_once() {
+        let stages = [0, 5, 5, 6, 30, 31];
+        let schedule = Schedule::new(&stages, 7, 4);
+        assert_eq!(schedule.tiles.len(), 35);
+        assert_eq!(schedule.offsets.first(), Some(&0));
+        assert_eq!(schedule.offsets.last(), Some(&35));
+        assert!(schedule.offsets.is_sorted());
+        let mut seen: Vec<_> = schedule.tiles.iter().map(|tile| (tile.panel, tile.row_block)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 35);
+        for tile in &schedule.tiles {
+            assert_eq!((tile.begin, tile.end), (stages[tile.row_block as usize], stages[tile.row_block as usize + 1]));
+        }
+    }
+
+    #[test]
+    fn long_rows_do_not_end_up_last() {
+        // 64 row blocks, one of them eight times as long.
+        let mut stages = vec![0];
+        for row in 0..64 {
+            stages.push(stages[row] + if row == 40 { 80 } else { 10 });
+        }
+        let schedule = Schedule::new(&stages, 16, 132);
+        assert!(schedule.imbalance() < 1.15, "imbalance {}", schedule.imbalance());
+    }
+
+    #[test]
+    fn fewer_tiles_than_workers() {
+        let schedule = Schedule::new(&[0, 1, 2], 1, 132);
+        assert_eq!(schedule.num_workers(), 2);
+        assert_eq!(Schedule::new(&[0], 3, 132).tiles.len(), 0);
+        assert_eq!(Schedule::new(&[0, 4], 0, 132).tiles.len(), 0);
+    }
+}

@@ -1,0 +1,50 @@
+//! `cargo xtask gpu-bundle`: programs for a machine that has a GPU and no Rust.
+
+use crate::{Result, cargo, root, run as run_program, target_dir, test_programs};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const RUN: &str = include_str!("run.sh");
+
+/// The most that a bundle may weigh, in bytes.
+const MAX_BYTES: u64 = 60_000_000;
+
+pub(crate) fn run() -> Result {
+    let folder = target_dir().join("gpu");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    for part in ["tests", "peers"] {
+        fs::create_dir_all(folder.join(part))?;
+    }
+    run_program(cargo().args(["build", "--profile", "gpu-bundle", "--package", "hopper-sparse-cli"]))?;
+    let mut total = copy(&target_dir().join("gpu-bundle/hopper-sparse"), &folder.join("hopper-sparse"))?;
+    for test in test_programs::build(&["--profile", "gpu-bundle"])? {
+        total += copy(&test.executable, &folder.join("tests").join(&test.name))?;
+    }
+    let peers = root().join("bench/peers");
+    if peers.is_dir() {
+        for entry in peers.read_dir()? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "py") {
+                total += copy(&path, &folder.join("peers").join(path.file_name().unwrap_or_default()))?;
+            }
+        }
+    }
+    let script = folder.join("run.sh");
+    fs::write(&script, RUN)?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    println!("{}: {:.1} MB", folder.display(), total as f64 / 1e6);
+    match total <= MAX_BYTES {
+        true => Ok(()),
+        false => Err(format!("the bundle has {total} bytes; at most {MAX_BYTES} can be sent").into()),
+    }
+}
+
+/// Copies a file and returns its size, in bytes.
+fn copy(from: &Path, to: &Path) -> Result<u64> {
+    let size = fs::copy(from, to).map_err(|error| format!("{}: {error}", from.display()))?;
+    println!("{:>8.1} MB  {}", size as f64 / 1e6, to.display());
+    Ok(size)
+}
