@@ -131,7 +131,7 @@ impl Piece {
 
 impl Lines {
     /// The driver's description of a copy of these lines, from nowhere to nowhere.
-    fn no_copy(self) -> CUDA_MEMCPY2D {
+    pub(super) fn no_copy(self) -> CUDA_MEMCPY2D {
         CUDA_MEMCPY2D {
             srcXInBytes: 0,
             srcY: 0,

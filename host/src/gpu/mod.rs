@@ -12,6 +12,7 @@
 //! Every function makes its device's context current on the calling thread, and leaves it so: any thread may call
 //! anything, with several devices too. Code that relies on another current context must set it again.
 
+mod aligned;
 mod buffer;
 mod copy;
 mod dense;
@@ -23,6 +24,7 @@ mod stream;
 mod tensor_map;
 mod view;
 
+pub(crate) use aligned::AlignedCopy;
 pub use buffer::{DeviceBuffer, DevicePtr};
 pub use cuda_loader::{DriverVersion, LoadError};
 pub use dense::DeviceDense;

@@ -140,6 +140,7 @@ impl<T: Element> BcsrPrepared<T> {
             // SAFETY: the caller's promise.
             return Ok(unsafe { self.launch_aligned(stream, alpha, &b, beta, c) }?);
         }
+        self.kernel.device().make_current()?;
         let copy = AlignedCopy::new(stream, &b)?;
         // SAFETY: the copy is freed on the same stream, after the launch.
         Ok(unsafe { self.launch_aligned(stream, alpha, &copy.view(), beta, c) }?)

@@ -1,0 +1,78 @@
+//! Aligned copies of matrices that tensor copies cannot read where they are.
+
+use core::marker::PhantomData;
+
+use cuda_loader::driver;
+use cuda_loader::types::{CUDA_MEMCPY2D, CUmemorytype};
+use cust::stream::Stream;
+
+use super::buffer::DevicePtr;
+use super::copy::Lines;
+use super::error::{GpuError, check};
+use super::view::{DeviceDenseView, Shape};
+use crate::element::Element;
+
+/// A tensor copy's alignment of base and lines, in bytes.
+const ALIGNMENT: usize = 16;
+
+/// A copy of a matrix whose base and lines are aligned to 16 bytes. Allocated, filled and (when dropped) freed in the
+/// order of one stream: nothing waits.
+pub(crate) struct AlignedCopy<'s, T> {
+    ptr: DevicePtr,
+    shape: Shape,
+    stream: &'s Stream,
+    element: PhantomData<T>,
+}
+
+impl<'s, T: Element> AlignedCopy<'s, T> {
+    /// Copies `matrix`, on `stream`. The stream's context must be current.
+    pub(crate) fn new(stream: &'s Stream, matrix: &DeviceDenseView<'_, T>) -> Result<Self, GpuError> {
+        let leading_dimension = matrix.line_len().next_multiple_of(ALIGNMENT / size_of::<T>());
+        let shape = Shape {
+            num_rows: matrix.num_rows(),
+            num_cols: matrix.num_cols(),
+            leading_dimension,
+            layout: matrix.layout(),
+        };
+        let pitch = leading_dimension * size_of::<T>();
+        let bytes = (pitch * shape.num_lines()).max(ALIGNMENT);
+        let mut ptr = 0;
+        // SAFETY: the out-pointer is valid; the stream is alive.
+        check("cuMemAllocAsync", unsafe { driver::cuMemAllocAsync(&mut ptr, bytes, stream.as_inner()) })?;
+        let copy = Self { ptr: DevicePtr(ptr), shape, stream, element: PhantomData };
+        if matrix.line_len() == 0 || shape.num_lines() == 0 {
+            return Ok(copy);
+        }
+        let lines = Lines {
+            num_lines: shape.num_lines(),
+            line_bytes: matrix.line_len() * size_of::<T>(),
+            device_pitch: pitch,
+            host_pitch: 0,
+        };
+        let description = CUDA_MEMCPY2D {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcDevice: matrix.ptr().0,
+            srcPitch: matrix.leading_dimension() * size_of::<T>(),
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstDevice: ptr,
+            dstPitch: pitch,
+            ..lines.no_copy()
+        };
+        // SAFETY: the matrix has these lines (its view says so), and so has the allocation.
+        check("cuMemcpy2DAsync_v2", unsafe { driver::cuMemcpy2DAsync_v2(&description, stream.as_inner()) })?;
+        Ok(copy)
+    }
+
+    /// The copy.
+    pub(crate) fn view(&self) -> DeviceDenseView<'_, T> {
+        DeviceDenseView::of(self.ptr, self.shape)
+    }
+}
+
+impl<T> Drop for AlignedCopy<'_, T> {
+    fn drop(&mut self) {
+        // A failure here is a fault of an earlier launch, which the next call reports.
+        // SAFETY: the memory is this copy's; what was launched on the stream before still finds it.
+        let _ = unsafe { driver::cuMemFreeAsync(self.ptr.0, self.stream.as_inner()) };
+    }
+}
