@@ -4,10 +4,10 @@ use hopper_sparse::formats::{BlockShape, FillStatistics};
 use hopper_sparse::{Dtype, Element};
 use serde_json::{Value, json};
 
-use crate::choose::{self, Choice, Storage};
 use super::limit::{self, Machine};
 use super::{Problem, Types};
 use crate::args::{BackendChoice, FormatChoice, SpmmArgs};
+use crate::choose::{self, Choice, Storage};
 use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::memory;
@@ -84,7 +84,9 @@ impl Computer {
 fn no_kernel(format: FormatChoice, types: Types) -> Option<String> {
     match (format, types.input) {
         (_, Dtype::F64) => Some("no GPU kernel computes in f64".to_owned()),
-        (FormatChoice::Bcsr(_), Dtype::F32) => Some("no GPU kernel multiplies f32 blocks, only bf16 and f16 ones".to_owned()),
+        (FormatChoice::Bcsr(_), Dtype::F32) => {
+            Some("no GPU kernel multiplies f32 blocks, only bf16 and f16 ones".to_owned())
+        }
         _ => None,
     }
 }
