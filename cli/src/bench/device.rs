@@ -24,9 +24,14 @@ pub struct Gpu {
 pub struct DeviceBytes(RefCell<DeviceBuffer<u8>>);
 
 impl DeviceBytes {
-    /// The address, as foreign functions take it; valid while `self` lives.
+    /// The address; valid while `self` lives.
+    pub fn address(&self) -> u64 {
+        self.0.borrow().ptr().0
+    }
+
+    /// The address, as foreign functions take it.
     pub fn pointer(&self) -> *mut c_void {
-        self.0.borrow().ptr().0 as *mut c_void
+        self.address() as *mut c_void
     }
 
     /// How many bytes there are.
@@ -139,7 +144,7 @@ impl Gpu {
     /// [`BenchError::Library`] where the driver refuses it.
     pub fn copy(&self, from: &DeviceBytes, to: &DeviceBytes) -> Result<(), BenchError> {
         self.device.make_current().map_err(library)?;
-        let (to_address, from_address) = (to.0.borrow().ptr().0, from.0.borrow().ptr().0);
+        let (to_address, from_address) = (to.address(), from.address());
         let num_bytes = from.len().min(to.len());
         // SAFETY: both places have that many bytes, and live beyond the copy: their owners wait for the device before
         // they free them.

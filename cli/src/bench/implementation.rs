@@ -6,11 +6,11 @@
 
 use core::fmt;
 
-use hopper_sparse::Dtype;
-use hopper_sparse::formats::{BlockShape, Layout};
+use hopper_sparse::formats::BlockShape;
+use hopper_sparse::ops;
 
 use super::error::BenchError;
-use super::workload::{Operation, Workload, layout_name};
+use super::workload::{Operation, Workload};
 use super::workspace::Workspace;
 
 /// Where an implementation runs, and so how it is timed.
@@ -81,34 +81,14 @@ pub trait Prepared {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A's blocks are not of this shape.
-    BlockShape {
-        /// The shape found.
-        found: BlockShape,
-    },
+    /// The library's own reason.
+    Ours(ops::Refusal),
     /// It multiplies blocks, and A has none.
     NotBlocks,
     /// It takes whole blocks only, and A's last ones reach past the matrix.
     Ragged {
         /// The shape of a block.
         block: BlockShape,
-    },
-    /// Its kernels do not take elements of this type.
-    Dtype {
-        /// The type found.
-        found: Dtype,
-    },
-    /// It does not write C in this type.
-    ResultDtype {
-        /// The type found.
-        found: Dtype,
-    },
-    /// It does not take B and C in these layouts.
-    Layouts {
-        /// B's layout.
-        b: Layout,
-        /// C's layout.
-        c: Layout,
     },
     /// A size is past what its indices hold.
     TooLarge {
@@ -146,14 +126,9 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BlockShape { found } => write!(f, "it has no kernel for {found} blocks"),
+            Self::Ours(refusal) => refusal.fmt(f),
             Self::NotBlocks => f.write_str("it multiplies blocks, and A is not made of blocks"),
             Self::Ragged { block } => write!(f, "it takes whole blocks only, and {block} does not divide A"),
-            Self::Dtype { found } => write!(f, "it does not multiply {found}"),
-            Self::ResultDtype { found } => write!(f, "it does not write its result in {found}"),
-            Self::Layouts { b, c } => {
-                write!(f, "it does not take B {} with C {}", layout_name(*b), layout_name(*c))
-            }
             Self::TooLarge { what, found, limit } => write!(f, "{what} is {found}, but at most {limit} is taken"),
             Self::LibraryMissing { library } => {
                 write!(f, "{library} was not found: put its folder into LD_LIBRARY_PATH")

@@ -6,6 +6,8 @@ use super::implementations as all;
 
 /// All implementations, ours first.
 pub static IMPLEMENTATIONS: &[&dyn Implementation] = &[
+    #[cfg(feature = "gpu")]
+    &all::ours_spmm_bcsr::Bcsr,
     &all::ours_spmm_csr_cpu::CsrCpu,
     &all::naive_spmm_cpu::NaiveCpu,
     #[cfg(feature = "gpu")]

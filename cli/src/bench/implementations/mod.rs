@@ -1,6 +1,8 @@
 //! The implementations, a file each: kind, operation and variant make its name.
 
 pub mod naive_spmm_cpu;
+#[cfg(feature = "gpu")]
+pub mod ours_spmm_bcsr;
 pub mod ours_spmm_csr_cpu;
 #[cfg(feature = "gpu")]
 pub mod vendor_gemm_cublaslt;
