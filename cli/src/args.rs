@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, FormatError, Layout};
 use hopper_sparse::generate::GeneratorSpec;
+
+use crate::bench::BenchArgs;
 use hopper_sparse::io::Existing;
 use hopper_sparse::io::matrix_market::{ComplexPolicy, ExplicitZeros, ReadOptions};
 
@@ -26,6 +28,7 @@ Examples:
   hopper-sparse spmm bcsstk33.mtx --cols 128             a matrix of yours
   hopper-sparse convert bcsstk33.mtx.gz bcsstk33.safetensors --format bcsr:64x64 --dtype bf16
   hopper-sparse info                                     the device and the kernels
+  hopper-sparse bench run smoke                          the implementations beside each other
 
 Exit codes: 0 done, 1 failed (a file, the device, a check), 2 the request cannot be served.
 `hopper-sparse help VERB` has more examples.";
@@ -39,6 +42,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Show the device, its driver and the kernels
     Info(InfoArgs),
+    /// Check implementations and measure them beside their peers
+    Bench(BenchArgs),
 }
 
 /// Where the sparse matrix comes from: a file or a generator.

@@ -1,6 +1,7 @@
 //! The `hopper-sparse` command.
 
 mod args;
+mod bench;
 mod choose;
 mod convert;
 mod error;
@@ -42,6 +43,11 @@ fn run(command: Command) -> Result<()> {
         Command::Spmm(args) => spmm::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Bench(args) => {
+            let outcome = bench::run(&args)?;
+            print(|out| out.write_all(outcome.text.as_bytes()))?;
+            outcome.into_result()
+        }
     }
 }
 

@@ -105,7 +105,7 @@ fn blocks_do_not_fit_a_text_file() {
 fn an_interrupt_leaves_nothing() {
     let folder = scratch();
     let mut text = String::from("%%MatrixMarket matrix coordinate real general\n300000 300000 3000000\n");
-    for entry in 0..3_000_000 {
+    for entry in 0..3_000_000_u64 {
         text.push_str(&format!("{} {} 1.5\n", entry / 10 + 1, (entry * 7919) % 300_000 + 1));
     }
     fs::File::create(folder.path().join("large.mtx"))
