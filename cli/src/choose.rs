@@ -89,10 +89,11 @@ pub fn for_cpu(fits: &[Fit; 8]) -> Choice {
     let (shape, statistics) = least(fits, stored_elements);
     let full = percent(statistics.fill);
     if statistics.fill >= CPU_FILL {
-        let reason = format!("blocks at least {} full are faster on a CPU", percent(CPU_FILL));
+        let reason = format!("on a CPU blocks pay where they are at least {:.0} % full", CPU_FILL * 100.0);
         Choice { storage: Storage::Bcsr(shape, statistics), reason: Some(reason) }
     } else {
-        let reason = format!("even the best blocks, {shape}, would be {full} full, and {} pays", percent(CPU_FILL));
+        let reason =
+            format!("blocks would be {full} full at best ({shape}); on a CPU they pay from {:.0} %", CPU_FILL * 100.0);
         Choice { storage: Storage::Csr, reason: Some(reason) }
     }
 }

@@ -27,10 +27,32 @@ impl Table {
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let width = self.rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
         for (label, value) in &self.rows {
-            writeln!(out, "{label:width$}  {value}")?;
+            for (index, line) in wrap(value, LINE_WIDTH - width - 2).into_iter().enumerate() {
+                writeln!(out, "{:width$}  {line}", if index == 0 { label } else { "" })?;
+            }
         }
         Ok(())
     }
+}
+
+/// Columns of a line, where a word is not longer.
+const LINE_WIDTH: usize = 110;
+
+/// Cuts a text at spaces into lines of at most `width` characters; a longer word stays whole.
+fn wrap(text: &str, width: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while rest.chars().count() > width {
+        let limit = rest.char_indices().nth(width + 1).map_or(rest.len(), |(at, _)| at);
+        // Spaces in front belong to an aligned column, and are no place to cut.
+        let indent = rest.len() - rest.trim_start().len();
+        let cut = rest[indent..limit.max(indent)].rfind(' ').map(|at| at + indent);
+        let Some(cut) = cut.or_else(|| rest[indent..].find(' ').map(|at| at + indent)) else { break };
+        lines.push(rest[..cut].trim_end());
+        rest = rest[cut..].trim_start();
+    }
+    lines.push(rest);
+    lines
 }
 
 /// A whole number with its thousands apart: `1,234,567`.
@@ -131,6 +153,15 @@ mod tests {
         assert_eq!(significant(0.001_234), "0.00123");
         assert_eq!(significant(1.0e-7), "1.00e-7");
         assert_eq!(significant(f64::NAN), "NaN");
+    }
+
+    #[test]
+    fn long_values_are_cut_at_spaces() {
+        assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("one two", 7), ["one two"]);
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("incompressible a", 5), ["incompressible", "a"]);
+        assert_eq!(wrap("\u{e9}\u{e9}\u{e9} \u{e9}\u{e9}", 4), ["\u{e9}\u{e9}\u{e9}", "\u{e9}\u{e9}"]);
     }
 
     #[test]

@@ -109,18 +109,19 @@ impl Report<'_> {
         let a_row = if rows == 0 { 0.0 } else { entries as f64 / rows as f64 };
         table.row("matrix", format!("{} ({})", self.input.name, self.input.kind));
         table.more(format!(
-            "{} x {}, {} nonzeros, {} a row; in {}",
+            "{} x {}, {} nonzeros, {} a row; {} in {}",
             count(rows),
             count(cols),
             count(entries),
             significant(a_row),
+            if self.args.source.file.is_some() { "read" } else { "generated" },
             seconds(self.input.seconds)
         ));
         let (input, output) = self.types;
         table.row(
             "product",
             format!(
-                "C = {}A B{}, {} columns; A and B {input}, C {output}, B {}, C {}",
+                "C = {}A B{}, {}; {}; {}",
                 match self.args.alpha {
                     1.0 => String::new(),
                     alpha => format!("{alpha} "),
@@ -129,9 +130,12 @@ impl Report<'_> {
                     0.0 => String::new(),
                     beta => format!(" + {beta} C"),
                 },
-                count(self.args.cols as u64),
-                layout_name(self.args.b_layout.into()),
-                layout_name(self.args.c_layout.into()),
+                match self.args.cols {
+                    1 => "1 column".to_owned(),
+                    cols => format!("{} columns", count(cols as u64)),
+                },
+                if input == output { format!("all in {input}") } else { format!("A and B in {input}, C in {output}") },
+                layout_names(self.args.b_layout.into(), self.args.c_layout.into()),
             ),
         );
     }
@@ -278,6 +282,11 @@ impl Report<'_> {
             "wrong_specials": check.error.num_wrong_specials,
         })
     }
+}
+
+fn layout_names(b: Layout, c: Layout) -> String {
+    let (b_name, c_name) = (layout_name(b), layout_name(c));
+    if b == c { format!("B and C {b_name}") } else { format!("B {b_name}, C {c_name}") }
 }
 
 fn layout_name(layout: Layout) -> &'static str {
