@@ -4,7 +4,7 @@ use crate::generate::GeneratorSpec;
 use half::bf16;
 
 fn matrix(spec: &str) -> Csr<bf16> {
-    GeneratorSpec::parse(spec).expect("a specification").generate().cast()
+    GeneratorSpec::parse(spec).and_then(|spec| spec.generate()).expect("a matrix").cast()
 }
 
 fn plan(spec: &str, block: &str, num_cols: usize, b: Layout) -> BcsrPlan {
@@ -37,7 +37,7 @@ fn padding_lies_outside() {
     let group = plan.configuration.group;
     assert_eq!(group, 4);
     assert_eq!(plan.blocks.len() % group, 0);
-    let (inside, outside): (Vec<_>, Vec<_>) =
+    let (inside, outside): (Vec<&[u32; 2]>, Vec<&[u32; 2]>) =
         plan.blocks.iter().partition(|[block, _]| (*block as usize) < plan.num_blocks);
     assert_eq!(inside.len(), plan.num_blocks);
     assert!(inside.iter().enumerate().all(|(index, [block, column])| index == *block as usize && *column < 19));
