@@ -2,7 +2,8 @@
 
 use crate::ptx::{self, Kernel};
 use crate::{Error, Toolchain};
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -92,6 +93,22 @@ impl Builder {
         }
     }
 
+    /// The files on which the builds in this target folder depend, those of path dependencies too.
+    ///
+    /// # Errors
+    /// Where what cargo noted about the builds cannot be read.
+    pub fn source_files(&self) -> Result<BTreeSet<PathBuf>, Error> {
+        let folder = self.target_dir.join(TARGET).join("release");
+        let mut files = BTreeSet::new();
+        for entry in folder.read_dir().map_err(Error::io(&folder))? {
+            let path = entry.map_err(Error::io(&folder))?.path();
+            if path.extension().is_some_and(|extension| extension == "d") {
+                files.extend(dependencies(&fs::read_to_string(&path).map_err(Error::io(&path))?));
+            }
+        }
+        Ok(files)
+    }
+
     /// One file for each choice of kernels: cargo does not write it again where it finds a choice up to date.
     fn output_name(&self) -> String {
         let mut name = "kernels".to_owned();
@@ -125,7 +142,7 @@ impl Builder {
         if !self.features.is_empty() {
             command.arg("--features").arg(self.features.join(","));
         }
-        let mut emit = std::ffi::OsString::from("--emit=asm=");
+        let mut emit = OsString::from("--emit=asm=");
         emit.push(output);
         // Not every kernel crate uses all that the attribute turns on.
         command.arg("--").arg(emit).args([CRATE_ATTRIBUTE, "-Aunused_features"]);
@@ -136,6 +153,12 @@ impl Builder {
         }
         command
     }
+}
+
+/// What stands after `target:` in a line of a makefile, where a backslash keeps a space in a path.
+fn dependencies(makefile: &str) -> Vec<PathBuf> {
+    let lists = makefile.lines().filter_map(|line| line.split_once(": ")).map(|(_, list)| list.replace("\\ ", "\0"));
+    lists.flat_map(|list| list.split(' ').map(|path| path.replace('\0', " ").into()).collect::<Vec<_>>()).collect()
 }
 
 /// Whether a variable belongs to the cargo that runs this program and would mislead the nested one.
@@ -178,6 +201,12 @@ mod tests {
         for name in ["PATH", "HOME", "CARGO_HOME", "CARGO_NET_OFFLINE", "RUSTUP_HOME", "HOPPER_PTXAS"] {
             assert!(!is_of_outer_build(OsStr::new(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn paths_may_have_spaces() {
+        let paths = dependencies("/t/k.ptx: /a/lib.rs /my\\ files/b.rs\n\n/a/lib.rs:\n");
+        assert_eq!(paths, [PathBuf::from("/a/lib.rs"), PathBuf::from("/my files/b.rs")]);
     }
 
     #[test]

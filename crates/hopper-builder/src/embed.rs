@@ -78,7 +78,11 @@ pub fn compile(crate_dir: impl AsRef<Path>) -> Result<PathBuf, Error> {
     let crate_dir = manifest_dir()?.join(crate_dir);
     rerun_if_changed(&crate_dir);
     let out_dir = out_dir()?;
-    let kernels = Builder::new(crate_dir).target_dir(target_dir(&out_dir)).build(&Toolchain::find()?)?;
+    let builder = Builder::new(crate_dir).target_dir(target_dir(&out_dir));
+    let kernels = builder.build(&Toolchain::find()?)?;
+    for file in builder.source_files()? {
+        println!("cargo::rerun-if-changed={}", file.display());
+    }
     let files: Vec<PtxFile> =
         kernels.into_iter().map(|kernel| PtxFile { kernel: kernel.name, text: kernel.ptx }).collect();
     write_all(&out_dir, &files)

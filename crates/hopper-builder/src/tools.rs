@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 
 /// Finds a program of the CUDA toolkit: `ptxas`, `nvdisasm`, `cuobjdump`, `compute-sanitizer`.
 ///
-/// Looks, in this order, at the variables `HOPPER_PTXAS` and `PTXAS` (or the like for the others), at PATH, and into
+/// The variables `HOPPER_PTXAS` and `PTXAS` (or the like for the others) decide where they are set; then come PATH and
 /// the virtual environment `.venv` of `root`, which `cargo xtask tools` fills.
 ///
 /// # Errors
 /// [`Error::NoTool`].
 pub fn find(tool: &'static str, root: &Path) -> Result<PathBuf, Error> {
     let variable = tool.to_uppercase().replace('-', "_");
-    let named = [format!("HOPPER_{variable}"), variable].into_iter().filter_map(env::var_os).map(PathBuf::from);
+    let mut named = [format!("HOPPER_{variable}"), variable].into_iter().filter_map(env::var_os);
+    if let Some(named) = named.find(|value| !value.is_empty()) {
+        return Some(PathBuf::from(named)).filter(|path| path.is_file()).ok_or(Error::NoTool { tool });
+    }
     let path = env::var_os("PATH").unwrap_or_default();
     let on_path = env::split_paths(&path).map(|folder| folder.join(tool));
-    let candidates = named.chain(on_path).chain(in_environment(tool, &root.join(".venv")));
+    let candidates = on_path.chain(in_environment(tool, &root.join(".venv")));
     candidates.into_iter().find(|path| path.is_file()).ok_or(Error::NoTool { tool })
 }
 

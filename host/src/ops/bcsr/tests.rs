@@ -4,7 +4,7 @@ use crate::generate::GeneratorSpec;
 use half::bf16;
 
 fn matrix(spec: &str) -> Csr<bf16> {
-    GeneratorSpec::parse(spec).and_then(|spec| spec.generate()).expect("a matrix").cast()
+    GeneratorSpec::parse(spec).expect("a specification").generate().expect("a matrix").cast()
 }
 
 fn plan(spec: &str, block: &str, num_cols: usize, b: Layout) -> BcsrPlan {
@@ -38,9 +38,9 @@ fn padding_lies_outside() {
     assert_eq!(group, 4);
     assert_eq!(plan.blocks.len() % group, 0);
     let (inside, outside): (Vec<&[u32; 2]>, Vec<&[u32; 2]>) =
-        plan.blocks.iter().partition(|[block, _]| (*block as usize) < plan.num_blocks);
+        plan.blocks.iter().partition(|entry| (entry[0] as usize) < plan.num_blocks);
     assert_eq!(inside.len(), plan.num_blocks);
-    assert!(inside.iter().enumerate().all(|(index, [block, column])| index == *block as usize && *column < 19));
+    assert!(inside.iter().enumerate().all(|(index, entry)| index == entry[0] as usize && entry[1] < 19));
     assert!(outside.iter().all(|entry| **entry == [plan.num_blocks as u32, 19]));
 }
 

@@ -1,0 +1,143 @@
+//! What is measured: an implementation, and an implementation prepared for one workload.
+//!
+//! A new one is a file in `implementations/` and a line in the [registry](super::registry). The harness owns B and C
+//! (see [`Workspace`]): it poisons C before a check and reads it afterwards, so an implementation cannot vouch for
+//! itself, and all of them read and write the same memory.
+
+use core::fmt;
+
+use hopper_sparse::formats::BlockShape;
+use hopper_sparse::ops;
+
+use super::error::BenchError;
+use super::workload::{Operation, Workload};
+use super::workspace::Workspace;
+
+/// Where an implementation runs, and so how it is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On the host: wall-clock time.
+    Cpu,
+    /// On the device: the time between two events of its stream.
+    Gpu,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cpu => "cpu",
+            Self::Gpu => "gpu",
+        })
+    }
+}
+
+/// A way to compute an [`Operation`].
+pub trait Implementation: Sync {
+    /// A path, from the general to the particular: `ours/spmm/bcsr`, `vendor/gemm/cublaslt`.
+    fn name(&self) -> &'static str;
+
+    /// What it computes.
+    fn operation(&self) -> Operation {
+        Operation::Spmm
+    }
+
+    /// Where it runs.
+    fn place(&self) -> Place;
+
+    /// Whether it can serve `workload`, decided without a device and without the data.
+    ///
+    /// # Errors
+    /// The reason why not.
+    fn supports(&self, workload: &Workload) -> Result<(), Refusal>;
+
+    /// Does all that need be done once for a matrix: conversion, upload, descriptors, choice of algorithm.
+    ///
+    /// # Errors
+    /// [`BenchError::Refused`] where the data or the machine turn out not to suit; else what failed.
+    fn prepare<'a>(&self, workspace: &'a Workspace<'a>) -> Result<Box<dyn Prepared + 'a>, BenchError>;
+}
+
+/// A workload ready to run, any number of times.
+pub trait Prepared {
+    /// Computes C of the workspace's dense set number `set` from its B. On the GPU it only enqueues the work.
+    ///
+    /// # Errors
+    /// What failed.
+    fn launch(&mut self, set: usize) -> Result<(), BenchError>;
+
+    /// The floating-point operations that it carries out, a multiply-add being two, with the zeros that it stores.
+    fn flops(&self) -> u64;
+
+    /// The bytes that it must move at least: A as it stores it, B and C once each.
+    fn bytes(&self) -> u64;
+
+    /// What was chosen in preparation, for the report; empty where there was nothing to choose.
+    fn choice(&self) -> String {
+        String::new()
+    }
+}
+
+/// Why an implementation does not take a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The library's own reason.
+    Ours(ops::Refusal),
+    /// It multiplies blocks, and A has none.
+    NotBlocks,
+    /// It takes whole blocks only, and A's last ones reach past the matrix.
+    Ragged {
+        /// The shape of a block.
+        block: BlockShape,
+    },
+    /// A size is past what its indices hold.
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The size found.
+        found: u64,
+        /// The largest that is taken.
+        limit: u64,
+    },
+    /// The dynamic library is not on this machine.
+    LibraryMissing {
+        /// The library.
+        library: &'static str,
+    },
+    /// The library on this machine is too old: it lacks a function.
+    FunctionMissing {
+        /// The library.
+        library: &'static str,
+        /// The function.
+        function: &'static str,
+    },
+    /// The vendor's library says that it does not support this product.
+    VendorUnsupported {
+        /// The function that said so.
+        call: &'static str,
+    },
+    /// There is no device to run on; the sentence says why.
+    NoDevice {
+        /// The device layer's own sentence.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ours(refusal) => refusal.fmt(f),
+            Self::NotBlocks => f.write_str("it multiplies blocks, and A is not made of blocks"),
+            Self::Ragged { block } => write!(f, "it takes whole blocks only, and {block} does not divide A"),
+            Self::TooLarge { what, found, limit } => write!(f, "{what} is {found}, but at most {limit} is taken"),
+            Self::LibraryMissing { library } => {
+                write!(f, "{library} was not found: put its folder into LD_LIBRARY_PATH")
+            }
+            Self::FunctionMissing { library, function } => write!(f, "this machine's {library} has no {function}"),
+            Self::VendorUnsupported { call } => write!(f, "{call} does not support this product"),
+            Self::NoDevice { reason } => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,12 @@
+//! The implementations, a file each: kind, operation and variant make its name.
+
+pub mod naive_spmm_cpu;
+#[cfg(feature = "gpu")]
+pub mod ours_spmm_bcsr;
+pub mod ours_spmm_csr_cpu;
+#[cfg(feature = "gpu")]
+pub mod vendor_gemm_cublaslt;
+#[cfg(feature = "gpu")]
+pub mod vendor_spmm_cusparse_bsr;
+#[cfg(feature = "gpu")]
+pub mod vendor_spmm_cusparse_csr;

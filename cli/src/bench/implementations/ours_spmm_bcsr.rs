@@ -1,0 +1,120 @@
+//! The library's block-sparse product on the device.
+
+use hopper_sparse::formats::{AnyBcsr, BcsrView, BlockShape, CsrView, FillStatistics};
+use hopper_sparse::gpu::{DeviceDenseView, DeviceDenseViewMut, DevicePtr};
+use hopper_sparse::ops::bcsr::{BcsrPrepared, BcsrSpmm};
+use hopper_sparse::{Element, Error};
+
+use crate::bench::elements::with_dtype;
+use crate::bench::error::BenchError;
+use crate::bench::implementation::{Implementation, Place, Prepared, Refusal};
+use crate::bench::operands::{leading_dimension, product_flops};
+use crate::bench::workload::Workload;
+use crate::bench::workspace::Workspace;
+
+/// The library's BCSR kernels. A matrix without blocks is put into blocks of the shape that stores the fewest elements.
+pub struct Bcsr;
+
+impl Implementation for Bcsr {
+    fn name(&self) -> &'static str {
+        "ours/spmm/bcsr"
+    }
+
+    fn place(&self) -> Place {
+        Place::Gpu
+    }
+
+    fn supports(&self, workload: &Workload) -> Result<(), Refusal> {
+        // Where A has no blocks any shape offered stands for the one that is chosen later.
+        problem(workload, workload.block().unwrap_or(BlockShape::ALL[0])).check().map_err(Refusal::Ours)
+    }
+
+    fn prepare<'a>(&self, workspace: &'a Workspace<'a>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
+        let operands = workspace.operands();
+        with_dtype!(operands.workload.dtype, T => with_dtype!(operands.workload.c_dtype, U => {
+            if let Some(a) = operands.bcsr_view::<T>() {
+                return prepare::<T, U>(workspace, &a);
+            }
+            let entries = operands.csr_view::<T>();
+            let blocks = AnyBcsr::from_csr(entries, tightest(entries)).map_err(Error::from)?;
+            prepare::<T, U>(workspace, &blocks.view())
+        }))
+    }
+}
+
+fn problem(workload: &Workload, block: BlockShape) -> BcsrSpmm {
+    BcsrSpmm {
+        num_rows: workload.m,
+        num_inner: workload.k,
+        num_cols: workload.n,
+        block,
+        dtype: workload.dtype,
+        output: workload.c_dtype,
+        b_layout: workload.b_layout,
+        c_layout: workload.c_layout,
+    }
+}
+
+/// The block shape in which the matrix stores the fewest elements.
+fn tightest<T: Element>(entries: CsrView<'_, T>) -> BlockShape {
+    let stored = |block: &BlockShape| FillStatistics::of(entries, *block).num_blocks * block.num_elements() as u64;
+    BlockShape::ALL.into_iter().min_by_key(stored).unwrap_or(BlockShape::ALL[0])
+}
+
+fn prepare<'a, T: Element, U: Element>(
+    workspace: &'a Workspace<'a>,
+    a: &BcsrView<'_, T>,
+) -> Result<Box<dyn Prepared + 'a>, BenchError> {
+    let (gpu, sets) = workspace.on_device();
+    let workload = &workspace.operands().workload;
+    let plan = problem(workload, a.block).plan(a, gpu.device().num_multiprocessors()).map_err(Error::from)?;
+    let mut ready = Ready {
+        workspace,
+        prepared: plan.prepare(gpu.device(), a)?,
+        num_stored: a.values.len() as u64,
+        output: core::marker::PhantomData::<U>,
+    };
+    // The tensor map of each B is made on first use; that is part of preparation.
+    for set in 0..sets.len() {
+        ready.launch(set)?;
+    }
+    gpu.synchronize()?;
+    Ok(Box::new(ready))
+}
+
+struct Ready<'a, T, U> {
+    workspace: &'a Workspace<'a>,
+    prepared: BcsrPrepared<T>,
+    num_stored: u64,
+    output: core::marker::PhantomData<U>,
+}
+
+impl<T: Element, U: Element> Prepared for Ready<'_, T, U> {
+    fn launch(&mut self, set: usize) -> Result<(), BenchError> {
+        let (gpu, sets) = self.workspace.on_device();
+        let Workload { m, n, k, b_layout, c_layout, .. } = self.workspace.operands().workload;
+        let (b_leading, c_leading) = (leading_dimension(b_layout, k, n), leading_dimension(c_layout, m, n));
+        let (b_address, c_address) = (DevicePtr(sets[set].b.address()), DevicePtr(sets[set].c.address()));
+        // SAFETY: the workspace's set holds matrices of these shapes and layouts without gaps, in types T and U, on the
+        // device that this was prepared on. It outlives `self`, and all work is on the one stream, which is waited for
+        // before a set is read or filled from elsewhere.
+        unsafe {
+            let b = DeviceDenseView::<T>::from_raw_parts(b_address, k, n, b_leading, b_layout).map_err(Error::from)?;
+            let mut c =
+                DeviceDenseViewMut::<U>::from_raw_parts(c_address, m, n, c_leading, c_layout).map_err(Error::from)?;
+            Ok(self.prepared.launch(gpu.stream(), 1.0, b, 0.0, &mut c)?)
+        }
+    }
+
+    fn flops(&self) -> u64 {
+        product_flops(self.num_stored, self.workspace.operands().workload.n)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.prepared.num_bytes() as u64 + self.workspace.operands().workload.dense_bytes()
+    }
+
+    fn choice(&self) -> String {
+        self.prepared.plan().to_string()
+    }
+}

@@ -1,0 +1,34 @@
+//! `hopper-sparse bench`: is it right, and how fast is it beside its peers?
+//!
+//! A *workload* is a problem and the names of the implementations to compare on it; a *suite* is a file of workloads.
+//! For each workload every [`Implementation`](implementation::Implementation) prepares itself, gives a result that is
+//! checked against the float64 reference, and, if that is right, is timed: one sample of each in turn, so that a change
+//! of clock or temperature meets all of them alike. A wrong result has no time.
+#![cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "half of the harness serves implementations on a device"))]
+
+mod check;
+#[cfg(feature = "gpu")]
+mod device;
+mod elements;
+mod error;
+mod implementation;
+mod implementations;
+#[cfg(feature = "gpu")]
+mod limits;
+mod machine;
+mod matrix_file;
+mod measure;
+mod operands;
+mod random;
+mod record;
+mod registry;
+mod report;
+mod run;
+mod session;
+mod statistics;
+#[cfg(feature = "gpu")]
+mod vendor;
+mod workload;
+mod workspace;
+
+pub use run::{BenchArgs, run};

@@ -1,0 +1,109 @@
+//! Repeated launches, and what their times say.
+
+use std::num::NonZeroUsize;
+
+use super::Prepared;
+use crate::error::Result;
+use crate::progress;
+
+/// Where nobody says how often to launch: this often,
+const DEFAULT_REPEAT: usize = 20;
+/// or until this many seconds have passed,
+const DEFAULT_SECONDS: f64 = 5.0;
+/// but never less often than this.
+const LEAST_REPEAT: usize = 3;
+
+/// The times of some launches, in seconds, ascending; at least one.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    sorted: Vec<f64>,
+}
+
+impl Samples {
+    /// Launches once without counting it, then `repeat` times, or as often as a few seconds allow.
+    ///
+    /// # Errors
+    /// A failure of the device.
+    pub fn take<C>(prepared: &mut dyn Prepared<C>, repeat: Option<NonZeroUsize>) -> Result<Self> {
+        let most = repeat.map_or(DEFAULT_REPEAT, NonZeroUsize::get);
+        let bar = progress::bar("timing", most as u64);
+        prepared.launch()?;
+        let mut sorted = Vec::with_capacity(most);
+        let mut total = 0.0;
+        while sorted.len() < most {
+            if repeat.is_none() && total > DEFAULT_SECONDS && sorted.len() >= LEAST_REPEAT {
+                break;
+            }
+            let seconds = prepared.launch()?;
+            total += seconds;
+            sorted.push(seconds);
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        sorted.sort_by(f64::total_cmp);
+        Ok(Self { sorted })
+    }
+
+    /// How many launches were timed.
+    pub fn count(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The middle time, or the mean of the middle two.
+    pub fn median(&self) -> f64 {
+        let middle = self.sorted.len() / 2;
+        if self.sorted.len() % 2 == 1 {
+            self.sorted[middle]
+        } else {
+            f64::midpoint(self.sorted[middle - 1], self.sorted[middle])
+        }
+    }
+
+    /// The shortest time.
+    pub fn fastest(&self) -> f64 {
+        self.sorted[0]
+    }
+
+    /// The longest time.
+    pub fn slowest(&self) -> f64 {
+        self.sorted[self.sorted.len() - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopper_sparse::formats::{Dense, Layout};
+
+    use super::*;
+
+    struct Counting {
+        launches: usize,
+        seconds: f64,
+    }
+
+    impl Prepared<f32> for Counting {
+        fn launch(&mut self) -> Result<f64> {
+            self.launches += 1;
+            Ok(self.seconds * self.launches as f64)
+        }
+        fn output(&mut self) -> Result<Dense<f32>> {
+            Ok(Dense::zeros(0, 0, Layout::RowMajor))
+        }
+    }
+
+    #[test]
+    fn the_first_launch_does_not_count() {
+        let mut product = Counting { launches: 0, seconds: 1.0 };
+        let samples = Samples::take(&mut product, NonZeroUsize::new(4)).unwrap();
+        assert_eq!((product.launches, samples.count()), (5, 4));
+        assert_eq!((samples.fastest(), samples.median(), samples.slowest()), (2.0, 3.5, 5.0));
+    }
+
+    #[test]
+    fn slow_work_is_repeated_less_unless_asked() {
+        let mut product = Counting { launches: 0, seconds: 100.0 };
+        assert_eq!(Samples::take(&mut product, None).unwrap().count(), LEAST_REPEAT);
+        let mut product = Counting { launches: 0, seconds: 1e-9 };
+        assert_eq!(Samples::take(&mut product, None).unwrap().count(), DEFAULT_REPEAT);
+    }
+}

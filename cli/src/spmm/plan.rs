@@ -1,0 +1,181 @@
+//! What computes, how A is stored, and why.
+
+use hopper_sparse::formats::{BlockShape, FillStatistics};
+use hopper_sparse::{Dtype, Element};
+use serde_json::{Value, json};
+
+use super::limit::{self, Machine};
+use super::{Problem, Types};
+use crate::args::{BackendChoice, FormatChoice, SpmmArgs};
+use crate::choose::{self, Choice, Storage};
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::memory;
+
+/// What computes.
+pub enum Backend {
+    /// This machine's processors.
+    Cpu,
+    /// A GPU.
+    #[cfg(feature = "gpu")]
+    Gpu(crate::gpu::Gpu),
+}
+
+/// A backend and the reason for it.
+pub struct Computer {
+    /// What computes.
+    pub backend: Backend,
+    /// Why, where it was not asked for.
+    pub reason: Option<String>,
+}
+
+impl Computer {
+    /// Finds the backend, before anything is read: what is refused is refused at once.
+    ///
+    /// # Errors
+    /// Where the GPU is asked for: usage where no kernel serves the types and the format, a failure where there is no GPU.
+    pub fn find(args: &SpmmArgs, types: Types) -> Result<Self> {
+        match args.backend {
+            BackendChoice::Cpu => Ok(Self { backend: Backend::Cpu, reason: None }),
+            BackendChoice::Gpu => {
+                if let Some(reason) = no_kernel(args.format, types) {
+                    return Err(CliError::usage(reason).hint("--backend cpu computes every type in every format"));
+                }
+                let backend = open(args.device).map_err(|reason| {
+                    CliError::failure(reason).hint("--backend auto takes the CPU where there is no GPU")
+                })?;
+                Ok(Self { backend, reason: None })
+            }
+            BackendChoice::Auto => Ok(match no_kernel(args.format, types).map_or_else(|| open(args.device), Err) {
+                Ok(backend) => Self { backend, reason: None },
+                Err(reason) => Self { backend: Backend::Cpu, reason: Some(reason) },
+            }),
+        }
+    }
+}
+
+impl Computer {
+    /// What computes, for people.
+    pub fn description(&self) -> String {
+        match &self.backend {
+            Backend::Cpu => format!("CPU, {} threads", rayon::current_num_threads()),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => format!("GPU {}, {}", gpu.device().index(), gpu.device().name()),
+        }
+    }
+
+    /// What computes, for machines.
+    pub fn json(&self) -> Value {
+        match &self.backend {
+            Backend::Cpu => json!({ "name": "cpu", "reason": self.reason, "threads": rayon::current_num_threads() }),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => json!({
+                "name": "gpu",
+                "reason": self.reason,
+                "device": gpu.device().index(),
+                "device_name": gpu.device().name(),
+                "driver": gpu.device().driver_version().to_string(),
+            }),
+        }
+    }
+}
+
+/// Why no GPU kernel computes this, if none does.
+fn no_kernel(format: FormatChoice, types: Types) -> Option<String> {
+    match (format, types.input) {
+        (_, Dtype::F64) => Some("no GPU kernel computes in f64".to_owned()),
+        (FormatChoice::Bcsr(_), Dtype::F32) => {
+            Some("no GPU kernel multiplies f32 blocks, only bf16 and f16 ones".to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(feature = "gpu")]
+fn open(device: Option<u32>) -> Result<Backend, String> {
+    crate::gpu::Gpu::open(device).map(Backend::Gpu)
+}
+
+#[cfg(not(feature = "gpu"))]
+fn open(_: Option<u32>) -> Result<Backend, String> {
+    Err("this program was built without the `gpu` feature".to_owned())
+}
+
+/// Everything that was chosen.
+pub struct Plan {
+    /// What computes, and why.
+    pub computer: Computer,
+    /// How A is stored.
+    pub storage: Storage,
+    /// Why A is stored so, where nobody asked for it.
+    pub storage_reason: Option<String>,
+}
+
+impl Plan {
+    /// Chooses how A is stored, for the given backend.
+    ///
+    /// # Errors
+    /// A failure where the blocks asked for cannot be held in memory.
+    pub fn new<T: Element, C: Element>(
+        args: &SpmmArgs,
+        computer: Computer,
+        input: &Input,
+        problem: &Problem<'_, T, C>,
+    ) -> Result<Self> {
+        let Choice { storage, reason } = choose_storage(args, &computer.backend, input, problem);
+        if let Storage::Bcsr(shape, statistics) = storage {
+            let bytes = u128::from(statistics.num_blocks) * (shape.rows * shape.cols * T::DTYPE.size_bytes()) as u128;
+            memory::check(&format!("A in blocks of {shape}"), bytes)?;
+        }
+        Ok(Self { computer, storage, storage_reason: reason })
+    }
+
+    /// What the machine can do in this type, measured where that can be done.
+    ///
+    /// # Errors
+    /// A failure of the device.
+    pub fn measure_machine(&self, dtype: Dtype) -> Result<Machine> {
+        match &self.computer.backend {
+            Backend::Cpu => Ok(limit::measure_cpu(dtype)),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => gpu.measure(self.storage, dtype),
+        }
+    }
+}
+
+fn choose_storage<T: Element, C: Element>(
+    args: &SpmmArgs,
+    backend: &Backend,
+    input: &Input,
+    problem: &Problem<'_, T, C>,
+) -> Choice {
+    let fit = |shape| (shape, FillStatistics::of(problem.a.view(), shape));
+    let asked = |(shape, statistics)| Choice { storage: Storage::Bcsr(shape, statistics), reason: None };
+    match (args.format, input.block) {
+        (FormatChoice::Csr, _) => Choice { storage: Storage::Csr, reason: None },
+        (FormatChoice::Bcsr(Some(shape)), _) => asked(fit(shape)),
+        (FormatChoice::Auto | FormatChoice::Bcsr(None), Some(shape)) if has_blocks(backend, T::DTYPE) => {
+            let (shape, statistics) = fit(shape);
+            Choice { storage: Storage::Bcsr(shape, statistics), reason: Some("as in the file".to_owned()) }
+        }
+        (FormatChoice::Auto, _) if !has_blocks(backend, T::DTYPE) => {
+            Choice { storage: Storage::Csr, reason: Some(format!("no GPU kernel multiplies {} blocks", T::DTYPE)) }
+        }
+        (format, _) => {
+            let fits = BlockShape::ALL.map(fit);
+            let is_on_cpu = matches!(backend, Backend::Cpu);
+            let traffic = choose::Traffic { cols: args.cols, dtype: T::DTYPE };
+            match (format, is_on_cpu) {
+                (FormatChoice::Auto, true) => choose::for_cpu(&fits),
+                (FormatChoice::Auto, false) => choose::for_gpu(traffic, problem.a.num_entries() as u64, &fits),
+                (_, true) => choose::fullest(&fits),
+                (_, false) => choose::least_traffic(traffic, &fits),
+            }
+        }
+    }
+}
+
+/// Whether a backend multiplies blocks of a type.
+fn has_blocks(backend: &Backend, dtype: Dtype) -> bool {
+    matches!(backend, Backend::Cpu) || dtype.size_bytes() == 2
+}

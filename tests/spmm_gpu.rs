@@ -1,0 +1,155 @@
+//! The GPU kernels against the reference: the suite of the CPU backend, and what only a device has.
+
+#[path = "suite/gpu.rs"]
+mod gpu;
+mod suite;
+
+use std::sync::Arc;
+use std::thread;
+
+use hopper_sparse::formats::{BcsrView, BlockShape, DenseView, DenseViewMut, Layout};
+use hopper_sparse::gpu::{Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, Stream};
+use hopper_sparse::ops::bcsr::{BcsrSpmm, Cluster};
+use hopper_sparse::{Element, Result, bf16, f16};
+use suite::operands::{Padding, Random, Sparse};
+use suite::{Case, Format, Placement, Specials};
+
+/// B and C in device memory exactly as they are on the host, gaps between lines included.
+fn multiply_bcsr<T: Element, U: Element>(
+    device: &Device,
+    cluster: Cluster,
+    (alpha, beta): (f64, f64),
+    a: BcsrView<'_, T>,
+    b: DenseView<'_, T>,
+    c: &mut DenseViewMut<'_, U>,
+) -> Result<()> {
+    let problem = BcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
+    let prepared = problem.plan_with(&a, device.num_multiprocessors(), cluster)?.prepare(device, &a)?;
+    let stream = Stream::new(device)?;
+    let device_b = DeviceBuffer::from_slice(device, b.data())?;
+    let device_c = DeviceBuffer::from_slice(device, c.data_mut())?;
+    let b = DeviceDenseView::of_buffer(&device_b, b.num_rows(), b.num_cols(), b.leading_dimension(), b.layout())?;
+    let (ptr, rows, cols, lines) = (device_c.ptr(), c.num_rows(), c.num_cols(), c.leading_dimension());
+    // SAFETY: the buffer is a copy of C's memory, and nothing else uses it.
+    let mut view = unsafe { DeviceDenseViewMut::<U>::from_raw_parts(ptr, rows, cols, lines, c.layout())? };
+    // SAFETY: the buffers live until the download, which waits for the launch.
+    unsafe { prepared.launch(&stream, alpha as f32, b, beta as f32, &mut view)? };
+    stream.synchronize()?;
+    device_c.download(c.data_mut())?;
+    Ok(())
+}
+
+fn check_block<T: Element, U: Element>(device: &Device, block: BlockShape, cluster: Cluster) {
+    suite::check::<T, U>(Format::Bcsr(block), |alpha, a, b, beta, c| match a {
+        Sparse::Bcsr(a) => multiply_bcsr::<T, U>(device, cluster, (alpha, beta), a, b, c),
+        Sparse::Csr(_) => unreachable!("the suite was asked for blocks"),
+    });
+}
+
+macro_rules! blocks_are_right {
+    ($($name:ident, $rows:literal, $cols:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
+                let block = BlockShape { rows: $rows, cols: $cols };
+                check_block::<bf16, bf16>(&device, block, Cluster::Auto);
+                check_block::<bf16, f32>(&device, block, Cluster::Auto);
+                check_block::<f16, f16>(&device, block, Cluster::Auto);
+                check_block::<f16, f32>(&device, block, Cluster::Auto);
+            }
+        )*
+    };
+}
+
+blocks_are_right! {
+    bcsr_small_blocks_128x128, 128, 128;
+    bcsr_small_blocks_128x64, 128, 64;
+    bcsr_small_blocks_128x32, 128, 32;
+    bcsr_small_blocks_128x16, 128, 16;
+    bcsr_small_blocks_64x128, 64, 128;
+    bcsr_small_blocks_64x64, 64, 64;
+    bcsr_small_blocks_64x32, 64, 32;
+    bcsr_small_blocks_64x16, 64, 16;
+}
+
+#[test]
+fn bcsr_small_clusters() {
+    let Some(device) = gpu::device_or_skip("bcsr_small_clusters") else { return };
+    check_block::<bf16, bf16>(&device, BlockShape { rows: 128, cols: 64 }, Cluster::Two);
+    check_block::<f16, f32>(&device, BlockShape { rows: 128, cols: 128 }, Cluster::Two);
+}
+
+/// One problem of several tiles a worker, in every layout, with and without a cluster.
+#[test]
+fn bcsr_large() {
+    let Some(device) = gpu::device_or_skip("bcsr_large") else { return };
+    let mut random = Random::fresh();
+    for (block, cluster) in [
+        (BlockShape { rows: 128, cols: 64 }, Cluster::One),
+        (BlockShape { rows: 128, cols: 64 }, Cluster::Two),
+        (BlockShape { rows: 64, cols: 64 }, Cluster::Auto),
+        (BlockShape { rows: 128, cols: 16 }, Cluster::Auto),
+    ] {
+        for (b, c) in [
+            (Layout::RowMajor, Layout::RowMajor),
+            (Layout::ColumnMajor, Layout::ColumnMajor),
+            (Layout::RowMajor, Layout::ColumnMajor),
+        ] {
+            let placed = |layout| Placement { layout, padding: Padding::Tight };
+            let case = Case {
+                format: Format::Bcsr(block),
+                shape: (3000, 3333, 2000),
+                density: 0.15,
+                b: placed(b),
+                c: placed(c),
+                alpha: 1.0,
+                beta: 0.0,
+                seed: random.next(),
+            };
+            suite::check_case::<bf16, bf16>(&case, Specials::None, &|alpha, a, b, beta, c: &mut _| match a {
+                Sparse::Bcsr(a) => multiply_bcsr(&device, cluster, (alpha, beta), a, b, c),
+                Sparse::Csr(_) => unreachable!("the case has blocks"),
+            });
+        }
+    }
+}
+
+/// The same inputs give the same bits, from several threads on several streams of one prepared product.
+#[test]
+fn bcsr_small_threads_and_streams() {
+    let Some(device) = gpu::device_or_skip("bcsr_small_threads_and_streams") else { return };
+    let block = BlockShape { rows: 128, cols: 64 };
+    let mut random = Random::fresh();
+    let arrays = suite::operands::SparseArrays::<bf16>::random(Format::Bcsr(block), 1000, 1500, 0.3, &mut random);
+    let Sparse::Bcsr(a) = arrays.view() else { unreachable!("blocks were asked for") };
+    let placed = Placement { layout: Layout::RowMajor, padding: Padding::Tight };
+    let b = suite::operands::Buffer::<bf16>::random(1500, 640, placed, &mut random);
+    let problem = BcsrSpmm::new(&a, 640, bf16::DTYPE, Layout::RowMajor, Layout::RowMajor);
+    let plan = problem.plan(&a, device.num_multiprocessors()).expect("a plan");
+    let prepared = Arc::new(plan.prepare(&device, &a).expect("device memory"));
+    let device_b = Arc::new(DeviceBuffer::from_slice(&device, b.view().data()).expect("device memory"));
+
+    let run = |_: usize| {
+        let (device, prepared, device_b) = (device.clone(), Arc::clone(&prepared), Arc::clone(&device_b));
+        thread::spawn(move || {
+            let stream = Stream::new(&device).expect("a stream");
+            let mut results = Vec::new();
+            for _ in 0..5 {
+                let c = DeviceBuffer::<bf16>::filled(&device, 1000 * 640, 0xff).expect("device memory");
+                let b = DeviceDenseView::of_buffer(&device_b, 1500, 640, 640, Layout::RowMajor).expect("a view");
+                // SAFETY: the buffer has that many elements, and nothing else uses it.
+                let view =
+                    unsafe { DeviceDenseViewMut::<bf16>::from_raw_parts(c.ptr(), 1000, 640, 640, Layout::RowMajor) };
+                // SAFETY: the buffers live until the stream is synchronized.
+                unsafe { prepared.launch(&stream, 1.0, b, 0.0, &mut view.expect("a view")).expect("a launch") };
+                stream.synchronize().expect("no fault");
+                results.push(c.to_vec().expect("a download").iter().map(|value| value.to_bits()).collect::<Vec<_>>());
+            }
+            results
+        })
+    };
+    let threads: Vec<_> = (0..4).map(run).collect();
+    let results: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect();
+    assert!(results.iter().all(|bits| *bits == results[0]), "the bits differ between launches");
+}
