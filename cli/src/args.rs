@@ -13,7 +13,6 @@ use crate::bench::BenchArgs;
 use hopper_sparse::io::Existing;
 use hopper_sparse::io::matrix_market::{ComplexPolicy, ExplicitZeros, ReadOptions};
 
-
 /// Sparse matrix products on NVIDIA Hopper, with kernels written in Rust.
 #[derive(Debug, Parser)]
 #[command(name = "hopper-sparse", version, about, after_help = EXAMPLES, propagate_version = true)]
@@ -118,7 +117,11 @@ pub struct SpmmArgs {
     /// Factor of what C held; C starts with random values unless this is 0
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_finite)]
     pub beta: f64,
-    #[arg(long, value_name = "R", help = "Timed launches, whose median is shown [default: 20, fewer where they are slow]")]
+    #[arg(
+        long,
+        value_name = "R",
+        help = "Timed launches, whose median is shown [default: 20, fewer where they are slow]"
+    )]
     pub repeat: Option<NonZeroUsize>,
     /// Seed of the generated matrix, of B and of C
     #[arg(long, default_value_t = 0)]

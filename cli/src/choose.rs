@@ -100,7 +100,10 @@ pub fn for_cpu(fits: &[Fit; 8]) -> Choice {
 /// The blocks that store the fewest elements.
 pub fn fullest(fits: &[Fit; 8]) -> Choice {
     let (shape, statistics) = least(fits, stored_elements);
-    Choice { storage: Storage::Bcsr(shape, statistics), reason: Some("these blocks store the fewest elements".to_owned()) }
+    Choice {
+        storage: Storage::Bcsr(shape, statistics),
+        reason: Some("these blocks store the fewest elements".to_owned()),
+    }
 }
 
 fn stored_elements(&(shape, statistics): &Fit) -> u64 {

@@ -55,8 +55,17 @@ fn convert_to<T: Element>(args: &ConvertArgs, kind: FileKind, input: &Input) -> 
     write(args, kind, storage, &matrix)?;
     let seconds = start.elapsed().as_secs_f64();
     spinner.finish_and_clear();
-    let report =
-        Report { args, input, kind, storage, reason, dtype: T::DTYPE, num_rounded, rows: Rows::of(matrix.pattern()), seconds };
+    let report = Report {
+        args,
+        input,
+        kind,
+        storage,
+        reason,
+        dtype: T::DTYPE,
+        num_rounded,
+        rows: Rows::of(matrix.pattern()),
+        seconds,
+    };
     if args.json { print_json(&report.json()) } else { print(|out| report.table().write(out)) }
 }
 
@@ -163,7 +172,12 @@ impl Report<'_> {
         );
         table.row(
             "matrix",
-            format!("{} x {}, {} nonzeros", count(num_rows as u64), count(matrix.num_cols() as u64), count(entries as u64)),
+            format!(
+                "{} x {}, {} nonzeros",
+                count(num_rows as u64),
+                count(matrix.num_cols() as u64),
+                count(entries as u64)
+            ),
         );
         table.more(format!(
             "{} to {} a row, {} on average; {} empty rows",

@@ -5,8 +5,8 @@ use std::path::Path;
 use hopper_sparse::formats::{Dense, Layout};
 use hopper_sparse::io::{Action, IoError};
 use hopper_sparse::{Dtype, Element};
-use safetensors::tensor::{Dtype as TensorDtype, TensorView};
 use safetensors::SafeTensorError;
+use safetensors::tensor::{Dtype as TensorDtype, TensorView};
 
 use crate::error::{CliError, Result};
 

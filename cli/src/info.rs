@@ -94,7 +94,10 @@ impl Machine {
     #[cfg(not(feature = "gpu"))]
     fn look(_: &InfoArgs) -> Result<Self> {
         let kernels = kernels_gpu::specs().map(|spec| Kernel::new(spec, None)).collect();
-        Ok(Self { device: Err("no GPU can be used, because this program was built without the `gpu` feature".to_owned()), kernels })
+        Ok(Self {
+            device: Err("no GPU can be used, because this program was built without the `gpu` feature".to_owned()),
+            kernels,
+        })
     }
 
     fn table(&self) -> Table {

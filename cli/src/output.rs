@@ -36,11 +36,7 @@ pub fn check(path: &Path, existing: Existing) -> Result<()> {
 ///
 /// # Errors
 /// What [`check`] refuses, what `write` returns, or a failure to move the file.
-pub fn write_whole<T>(
-    path: &Path,
-    existing: Existing,
-    write: impl FnOnce(&Path) -> Result<T, IoError>,
-) -> Result<T> {
+pub fn write_whole<T>(path: &Path, existing: Existing, write: impl FnOnce(&Path) -> Result<T, IoError>) -> Result<T> {
     check(path, existing)?;
     let cannot = |error: std::io::Error| CliError::failure(format_args!("{}: cannot write: {error}", path.display()));
     let scratch = Scratch::create(folder_of(path)).map_err(cannot)?;

@@ -22,7 +22,11 @@ fn entries(path: &Path) -> Vec<(u64, u64, f64)> {
     let mut entries: Vec<_> = lines
         .map(|line| {
             let fields: Vec<_> = line.split_whitespace().collect();
-            (fields[0].parse().expect("a row"), fields[1].parse().expect("a column"), fields[2].parse().expect("a value"))
+            (
+                fields[0].parse().expect("a row"),
+                fields[1].parse().expect("a column"),
+                fields[2].parse().expect("a value"),
+            )
         })
         .collect();
     entries.sort_by(|one, other| one.partial_cmp(other).expect("numbers"));
@@ -58,7 +62,8 @@ fn gzip_comes_and_goes() {
 #[test]
 fn what_the_file_holds_is_kept_unless_asked() {
     let folder = scratch();
-    run_in(folder.path(), &["convert", "a.mtx", "a.safetensors", "--format", "bcsr:64x16", "--dtype", "f16"]).succeeded();
+    run_in(folder.path(), &["convert", "a.mtx", "a.safetensors", "--format", "bcsr:64x16", "--dtype", "f16"])
+        .succeeded();
     let json = run_in(folder.path(), &["convert", "a.safetensors", "b.safetensors", "--json"]).succeeded().json();
     assert_eq!(json["format"]["name"], "bcsr:64x16");
     assert_eq!(json["format"]["dtype"], "f16");
@@ -103,7 +108,9 @@ fn an_interrupt_leaves_nothing() {
     for entry in 0..3_000_000 {
         text.push_str(&format!("{} {} 1.5\n", entry / 10 + 1, (entry * 7919) % 300_000 + 1));
     }
-    fs::File::create(folder.path().join("large.mtx")).and_then(|mut file| file.write_all(text.as_bytes())).expect("written");
+    fs::File::create(folder.path().join("large.mtx"))
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .expect("written");
     let mut child = common::command(&["convert", "large.mtx", "large.mtx.gz"])
         .current_dir(folder.path())
         .spawn()
@@ -113,7 +120,8 @@ fn an_interrupt_leaves_nothing() {
         assert!(child.try_wait().expect("its state").is_none(), "it ended before it could be interrupted");
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    let interrupted =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(interrupted.success());
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     assert_eq!(names(folder.path()), ["a.mtx", "large.mtx"]);

@@ -21,7 +21,9 @@ fn without_a_device_the_reason_is_given_and_the_kernels_are_listed() {
 #[test]
 fn help_has_examples_for_every_verb() {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    for arguments in [&["--help"][..], &["spmm", "--help"], &["convert", "--help"], &["info", "--help"], &["help", "spmm"]] {
+    for arguments in
+        [&["--help"][..], &["spmm", "--help"], &["convert", "--help"], &["info", "--help"], &["help", "spmm"]]
+    {
         let outcome = run_in(folder.path(), arguments).succeeded();
         assert!(outcome.stdout.contains("Examples:\n  hopper-sparse "), "{arguments:?}: {}", outcome.stdout);
     }
@@ -38,7 +40,8 @@ fn what_is_misspelt_is_a_usage_error() {
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     use std::process::Stdio;
-    let mut child = common::command(&["info", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut child =
+        common::command(&["info", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0));

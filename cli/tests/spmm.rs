@@ -51,7 +51,17 @@ fn every_layout_and_factor_is_right() {
         for c_layout in ["row", "col"] {
             for (alpha, beta) in [("1", "0"), ("-2.5", "0.5"), ("0", "2"), ("0", "0")] {
                 checked(&[
-                    "a.mtx", "--cols", "1", "--b-layout", b_layout, "--c-layout", c_layout, "--alpha", alpha, "--beta", beta,
+                    "a.mtx",
+                    "--cols",
+                    "1",
+                    "--b-layout",
+                    b_layout,
+                    "--c-layout",
+                    c_layout,
+                    "--alpha",
+                    alpha,
+                    "--beta",
+                    beta,
                 ]);
             }
         }
@@ -97,7 +107,8 @@ fn empty_matrices_are_multiplied() {
         let text = format!("%%MatrixMarket matrix coordinate real general\n{size}\n");
         fs::write(folder.path().join(name), text).expect("written");
         for format in ["auto", "csr", "bcsr"] {
-            run_in(folder.path(), &["spmm", name, "--cols", "3", "--check", "--format", format, "--repeat", "1"]).succeeded();
+            run_in(folder.path(), &["spmm", name, "--cols", "3", "--check", "--format", format, "--repeat", "1"])
+                .succeeded();
         }
     }
 }

@@ -6,8 +6,8 @@ use hopper_sparse::Element;
 use hopper_sparse::cpu;
 use hopper_sparse::formats::{AnyBcsr, Csr, Dense};
 
-use crate::choose::Storage;
 use super::{Prepared, Problem};
+use crate::choose::Storage;
 use crate::error::{CliError, Result};
 
 /// A in the chosen storage.

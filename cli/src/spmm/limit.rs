@@ -115,8 +115,10 @@ impl fmt::Display for Limit {
 
 /// Bytes of the buffer that is copied: larger than the last cache of most machines.
 const COPIED_BYTES: usize = 128 << 20;
-/// Rows and columns of the dense product: large enough for the packed kernel, small enough to take no time.
-const DENSE_SIZE: usize = 768;
+/// Rows and columns of the dense product, and of a smaller one that is enough where it is slow (a debug build).
+const DENSE_SIZES: [usize; 2] = [192, 768];
+/// A product that takes longer than this, in seconds, is slow.
+const SLOW: f64 = 0.01;
 /// The best of this many is taken: a limit is what the machine can do, not what it does on average.
 const TRIES: usize = 3;
 
@@ -143,11 +145,18 @@ fn copy_bandwidth() -> f64 {
 }
 
 fn dense_peak<T: Copy + Send + Sync + 'static>(one: T, zero: T) -> f64 {
-    let n = DENSE_SIZE;
+    let [small, large] = DENSE_SIZES;
+    let seconds = dense_seconds(small, one, zero);
+    let (n, seconds) = if seconds > SLOW { (small, seconds) } else { (large, dense_seconds(large, one, zero)) };
+    2.0 * (n as f64).powi(3) / seconds
+}
+
+/// The time of an n x n x n product.
+fn dense_seconds<T: Copy + Send + Sync + 'static>(n: usize, one: T, zero: T) -> f64 {
     let (a, b) = (vec![one; n * n], vec![one; n * n]);
     let mut c = vec![zero; n * n];
     let stride = n as isize;
-    let seconds = best_of(|| {
+    best_of(|| {
         // SAFETY: the three matrices are n x n, row-major, without gaps, in vectors of n * n elements; c is ours alone.
         unsafe {
             gemm::gemm(
@@ -172,8 +181,7 @@ fn dense_peak<T: Copy + Send + Sync + 'static>(one: T, zero: T) -> f64 {
                 Parallelism::Rayon(0),
             );
         }
-    });
-    2.0 * (n as f64).powi(3) / seconds
+    })
 }
 
 /// The shortest time of a few, in seconds, after one that is not counted.

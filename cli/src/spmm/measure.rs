@@ -52,7 +52,11 @@ impl Samples {
     /// The middle time, or the mean of the middle two.
     pub fn median(&self) -> f64 {
         let middle = self.sorted.len() / 2;
-        if self.sorted.len() % 2 == 1 { self.sorted[middle] } else { f64::midpoint(self.sorted[middle - 1], self.sorted[middle]) }
+        if self.sorted.len() % 2 == 1 {
+            self.sorted[middle]
+        } else {
+            f64::midpoint(self.sorted[middle - 1], self.sorted[middle])
+        }
     }
 
     /// The shortest time.

@@ -5,11 +5,11 @@ use hopper_sparse::formats::Layout;
 use serde_json::{Value, json};
 
 use super::check::Check;
-use crate::choose::Storage;
 use super::limit::{Limit, Machine};
 use super::measure::Samples;
 use super::plan::Plan;
 use crate::args::SpmmArgs;
+use crate::choose::Storage;
 use crate::error::Result;
 use crate::input::Input;
 use crate::table::{Table, bytes, count, percent, rate, seconds, significant};
@@ -86,7 +86,8 @@ impl Report<'_> {
         let (samples, machine) = (self.samples.as_ref()?, self.machine.as_ref()?);
         let seconds = samples.median();
         let operations = |elements: u64| 2.0 * elements as f64 * self.args.cols as f64;
-        let (nonzeros, stored) = (operations(self.input.matrix.num_entries() as u64), operations(self.stored_elements()));
+        let (nonzeros, stored) =
+            (operations(self.input.matrix.num_entries() as u64), operations(self.stored_elements()));
         let Sizes { a, b, c } = self.sizes();
         let c_moves = if self.args.beta == 0.0 { 1 } else { 2 };
         let limit = Limit::of(machine, a + b + c_moves * c, stored);

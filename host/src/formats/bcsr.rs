@@ -16,6 +16,19 @@ use crate::element::Element;
 /// Invariants, all checked: `row_offsets` has `ceil(num_rows / BR) + 1` elements, starts with 0, never decreases and
 /// ends with the number of blocks; within a block row the block columns increase strictly and are under
 /// `ceil(num_cols / BC)`. Both sizes are at most 2^32 - 1.
+///
+/// A shape that is not offered does not compile:
+///
+/// ```compile_fail
+/// # use hopper_sparse::formats::BcsrPattern;
+/// let pattern = BcsrPattern::<32, 32>::try_new(0, 0, vec![0], vec![]);
+/// ```
+///
+/// ```
+/// # use hopper_sparse::formats::BcsrPattern;
+/// let pattern = BcsrPattern::<64, 32>::try_new(0, 0, vec![0], vec![]);
+/// # assert!(pattern.is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BcsrPattern<const BR: usize, const BC: usize> {
     num_rows: usize,
