@@ -2,6 +2,8 @@
 
 mod check;
 mod cpu;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod limit;
 mod measure;
 mod plan;
@@ -160,7 +162,7 @@ fn prepare<T: Element, C: Element>(plan: &Plan, problem: &Problem<'_, T, C>) -> 
     let prepared = match &plan.computer.backend {
         Backend::Cpu => cpu::prepare(plan.storage, problem)?,
         #[cfg(feature = "gpu")]
-        Backend::Gpu(device) => crate::gpu::prepare(device, plan.storage, problem)?,
+        Backend::Gpu(gpu) => gpu::prepare(gpu, plan.storage, problem)?,
     };
     spinner.finish_and_clear();
     Ok(prepared)

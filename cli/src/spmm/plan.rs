@@ -80,15 +80,43 @@ impl Computer {
     }
 }
 
+/// A family of kernels, one for each storage of A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Csr,
+    Bcsr,
+}
+
+impl Family {
+    /// The types of A and B that GPU kernels of this family take.
+    const fn gpu_dtypes(self) -> &'static [Dtype] {
+        match self {
+            Self::Csr => &[],
+            Self::Bcsr => &[Dtype::Bf16, Dtype::F16],
+        }
+    }
+
+    /// Whether `backend` has kernels of this family for the type.
+    fn is_served(self, backend: &Backend, dtype: Dtype) -> bool {
+        matches!(backend, Backend::Cpu) || self.gpu_dtypes().contains(&dtype)
+    }
+}
+
 /// Why no GPU kernel computes this, if none does.
 fn no_kernel(format: FormatChoice, types: Types) -> Option<String> {
-    match (format, types.input) {
-        (_, Dtype::F64) => Some("no GPU kernel computes in f64".to_owned()),
-        (FormatChoice::Bcsr(_), Dtype::F32) => {
-            Some("no GPU kernel multiplies f32 blocks, only bf16 and f16 ones".to_owned())
-        }
-        _ => None,
+    let families: &[Family] = match format {
+        FormatChoice::Auto => &[Family::Csr, Family::Bcsr],
+        FormatChoice::Csr => &[Family::Csr],
+        FormatChoice::Bcsr(_) => &[Family::Bcsr],
+    };
+    if families.iter().any(|family| family.gpu_dtypes().contains(&types.input)) {
+        return None;
     }
+    Some(match format {
+        FormatChoice::Auto => format!("no GPU kernel multiplies {}", types.input),
+        FormatChoice::Csr => format!("no GPU kernel multiplies csr in {}", types.input),
+        FormatChoice::Bcsr(_) => format!("no GPU kernel multiplies bcsr in {}", types.input),
+    })
 }
 
 #[cfg(feature = "gpu")]
@@ -138,11 +166,12 @@ impl Plan {
         match &self.computer.backend {
             Backend::Cpu => Ok(limit::measure_cpu(dtype)),
             #[cfg(feature = "gpu")]
-            Backend::Gpu(gpu) => gpu.measure(self.storage, dtype),
+            Backend::Gpu(gpu) => super::gpu::measure(gpu, self.storage),
         }
     }
 }
 
+/// What was asked for, else what the file holds, else what is worth it: of what the backend has kernels for.
 fn choose_storage<T: Element, C: Element>(
     args: &SpmmArgs,
     backend: &Backend,
@@ -150,32 +179,26 @@ fn choose_storage<T: Element, C: Element>(
     problem: &Problem<'_, T, C>,
 ) -> Choice {
     let fit = |shape| (shape, FillStatistics::of(problem.a.view(), shape));
-    let asked = |(shape, statistics)| Choice { storage: Storage::Bcsr(shape, statistics), reason: None };
+    let blocks = |shape, reason| {
+        let (shape, statistics) = fit(shape);
+        Choice { storage: Storage::Bcsr(shape, statistics), reason }
+    };
+    let has_csr = Family::Csr.is_served(backend, T::DTYPE);
+    let has_blocks = Family::Bcsr.is_served(backend, T::DTYPE);
+    let traffic = choose::Traffic { cols: args.cols, dtype: T::DTYPE };
+    let is_on_cpu = matches!(backend, Backend::Cpu);
     match (args.format, input.block) {
         (FormatChoice::Csr, _) => Choice { storage: Storage::Csr, reason: None },
-        (FormatChoice::Bcsr(Some(shape)), _) => asked(fit(shape)),
-        (FormatChoice::Auto | FormatChoice::Bcsr(None), Some(shape)) if has_blocks(backend, T::DTYPE) => {
-            let (shape, statistics) = fit(shape);
-            Choice { storage: Storage::Bcsr(shape, statistics), reason: Some("as in the file".to_owned()) }
+        (FormatChoice::Bcsr(Some(shape)), _) => blocks(shape, None),
+        (_, Some(shape)) if has_blocks => blocks(shape, Some("as in the file".to_owned())),
+        (FormatChoice::Auto, _) if !has_blocks => {
+            Choice { storage: Storage::Csr, reason: Some(format!("no GPU kernel multiplies bcsr in {}", T::DTYPE)) }
         }
-        (FormatChoice::Auto, _) if !has_blocks(backend, T::DTYPE) => {
-            Choice { storage: Storage::Csr, reason: Some(format!("no GPU kernel multiplies {} blocks", T::DTYPE)) }
+        (FormatChoice::Auto, _) if is_on_cpu => choose::for_cpu(&BlockShape::ALL.map(fit)),
+        (FormatChoice::Auto, _) if has_csr => {
+            choose::for_gpu(traffic, problem.a.num_entries() as u64, &BlockShape::ALL.map(fit))
         }
-        (format, _) => {
-            let fits = BlockShape::ALL.map(fit);
-            let is_on_cpu = matches!(backend, Backend::Cpu);
-            let traffic = choose::Traffic { cols: args.cols, dtype: T::DTYPE };
-            match (format, is_on_cpu) {
-                (FormatChoice::Auto, true) => choose::for_cpu(&fits),
-                (FormatChoice::Auto, false) => choose::for_gpu(traffic, problem.a.num_entries() as u64, &fits),
-                (_, true) => choose::fullest(&fits),
-                (_, false) => choose::least_traffic(traffic, &fits),
-            }
-        }
+        (_, _) if is_on_cpu => choose::fullest(&BlockShape::ALL.map(fit)),
+        (_, _) => choose::least_traffic(traffic, &BlockShape::ALL.map(fit)),
     }
-}
-
-/// Whether a backend multiplies blocks of a type.
-fn has_blocks(backend: &Backend, dtype: Dtype) -> bool {
-    matches!(backend, Backend::Cpu) || dtype.size_bytes() == 2
 }

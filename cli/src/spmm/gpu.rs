@@ -1,0 +1,161 @@
+//! The product on a GPU.
+
+use cust::device::DeviceAttribute;
+use hopper_sparse::formats::{AnyBcsr, Dense, Layout};
+use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, Event, GpuError, Stream};
+use hopper_sparse::ops::bcsr::{BcsrPrepared, BcsrSpmm};
+use hopper_sparse::{Element, Error};
+
+use super::limit::{Machine, Origin, Rate};
+use super::{Prepared, Problem};
+use crate::choose::Storage;
+use crate::error::{CliError, Result};
+use crate::gpu::Gpu;
+
+/// A block-sparse product whose operands are in device memory.
+struct BcsrProduct<T, C> {
+    product: BcsrPrepared<T>,
+    alpha: f32,
+    b: DeviceDense<T>,
+    beta: f32,
+    c: DeviceDense<C>,
+    shape: (usize, usize, Layout),
+    timer: Timer,
+}
+
+/// A stream, and the events around a launch.
+struct Timer {
+    stream: Stream,
+    start: Event,
+    end: Event,
+}
+
+/// Plans, and copies the operands to the device.
+///
+/// # Errors
+/// Usage where no kernel serves the problem, a failure of the driver, or where memory does not suffice.
+pub fn prepare<T: Element, C: Element>(
+    gpu: &Gpu,
+    storage: Storage,
+    problem: &Problem<'_, T, C>,
+) -> Result<Box<dyn Prepared<C>>> {
+    match storage {
+        Storage::Bcsr(shape, _) => {
+            let a = AnyBcsr::from_csr(problem.a.view(), shape).map_err(CliError::failure)?;
+            Ok(Box::new(prepare_bcsr(gpu, &a, problem)?))
+        }
+        Storage::Csr => Err(CliError::usage("no GPU kernel multiplies csr")),
+    }
+}
+
+fn prepare_bcsr<T: Element, C: Element>(
+    gpu: &Gpu,
+    a: &AnyBcsr<T>,
+    problem: &Problem<'_, T, C>,
+) -> Result<BcsrProduct<T, C>, Error> {
+    let (device, a) = (gpu.device(), a.view());
+    let (b, c) = (problem.b, problem.c);
+    let plan =
+        BcsrSpmm::new(&a, b.num_cols(), C::DTYPE, b.layout(), c.layout()).plan(&a, device.num_multiprocessors())?;
+    Ok(BcsrProduct {
+        product: plan.prepare(device, &a)?,
+        alpha: problem.alpha as f32,
+        b: DeviceDense::from_host(device, b.view())?,
+        beta: problem.beta as f32,
+        c: DeviceDense::from_host(device, c.view())?,
+        shape: (c.num_rows(), c.num_cols(), c.layout()),
+        timer: Timer::new(gpu)?,
+    })
+}
+
+impl<T: Element, C: Element> BcsrProduct<T, C> {
+    fn launch(&mut self) -> Result<f64, Error> {
+        let Self { product, alpha, b, beta, c, timer, .. } = self;
+        timer.time(|stream| {
+            // SAFETY: B and C are ours, on the device that the product was prepared on, as is the stream; nothing else
+            // touches them before `time` has waited.
+            unsafe { product.launch(stream, *alpha, b.view(), *beta, &mut c.view_mut()) }
+        })
+    }
+}
+
+impl<T: Element, C: Element> Prepared<C> for BcsrProduct<T, C> {
+    fn launch(&mut self) -> Result<f64> {
+        Ok(Self::launch(self)?)
+    }
+
+    fn output(&mut self) -> Result<Dense<C>> {
+        let (num_rows, num_cols, layout) = self.shape;
+        let mut host = Dense::zeros(num_rows, num_cols, layout);
+        self.c.to_host(&mut host.view_mut()).map_err(Error::from)?;
+        Ok(host)
+    }
+
+    fn kernel(&self) -> Option<String> {
+        Some(self.product.plan().to_string())
+    }
+}
+
+impl Timer {
+    fn new(gpu: &Gpu) -> Result<Self, GpuError> {
+        let device = gpu.device();
+        Ok(Self { stream: Stream::new(device)?, start: Event::new(device)?, end: Event::new(device)? })
+    }
+
+    /// Seconds between the launches before `work` and the end of what it launches; waits for that.
+    fn time(&self, work: impl FnOnce(&Stream) -> Result<(), Error>) -> Result<f64, Error> {
+        self.start.record(&self.stream)?;
+        work(&self.stream)?;
+        self.end.record(&self.stream)?;
+        Ok(f64::from(self.end.elapsed_ms(&self.start)?) * 1e-3)
+    }
+}
+
+/// Bytes of a buffer that is copied: several times the L2 cache.
+const COPIED_BYTES: usize = 512 << 20;
+/// The best of this many copies is taken.
+const COPIES: usize = 5;
+/// Additions and multiplications of a multiprocessor in a clock cycle: its tensor cores' in bf16 and f16,
+const TENSOR_OPERATIONS: f64 = 4096.0;
+/// and its other cores' in f32.
+const CORE_OPERATIONS: f64 = 256.0;
+
+/// Measures how fast the device copies; how fast it computes is estimated from its clock.
+///
+/// Source of the operations a cycle: NVIDIA H100 Tensor Core GPU Architecture, table 1 (2022).
+///
+/// # Errors
+/// A failure of the driver, or where memory does not suffice.
+pub fn measure(gpu: &Gpu, storage: Storage) -> Result<Machine> {
+    let operations = match storage {
+        Storage::Bcsr(..) => TENSOR_OPERATIONS,
+        Storage::Csr => CORE_OPERATIONS,
+    };
+    let kilohertz = gpu.device().cust_device().get_attribute(DeviceAttribute::ClockRate).map_err(CliError::failure)?;
+    let per_second = f64::from(gpu.device().num_multiprocessors()) * f64::from(kilohertz) * 1e3 * operations;
+    Ok(Machine {
+        copy: Rate { per_second: copy_bandwidth(gpu)?, origin: Origin::Measured },
+        peak: Rate { per_second, origin: Origin::Estimated },
+    })
+}
+
+fn copy_bandwidth(gpu: &Gpu) -> Result<f64, Error> {
+    let from = DeviceBuffer::<u8>::filled(gpu.device(), COPIED_BYTES, 1)?;
+    let to = DeviceBuffer::<u8>::filled(gpu.device(), COPIED_BYTES, 0)?;
+    let timer = Timer::new(gpu)?;
+    let mut best = f64::INFINITY;
+    for _ in 0..COPIES {
+        let seconds = timer.time(|stream| {
+            // SAFETY: both buffers hold this many bytes and live until `time` has waited.
+            let code = unsafe {
+                cuda_loader::driver::cuMemcpyDtoDAsync_v2(to.ptr().0, from.ptr().0, COPIED_BYTES, stream.as_inner())
+            };
+            match code {
+                cuda_loader::SUCCESS => Ok(()),
+                code => Err(GpuError::Driver { call: "cuMemcpyDtoDAsync_v2", code }.into()),
+            }
+        })?;
+        best = best.min(seconds);
+    }
+    Ok(2.0 * COPIED_BYTES as f64 / best)
+}
