@@ -64,7 +64,7 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// A type that matrices are made of: [`bf16`], [`f16`], `f32` or `f64`.
+/// A type that matrices are made of: [`struct@bf16`], [`struct@f16`], `f32` or `f64`.
 pub trait Element: sealed::Sealed + Pod + Send + Sync + fmt::Debug + PartialEq + 'static {
     /// The type in which products of this type are added up: `f64` for `f64`, `f32` for all others.
     type Accumulator: Accumulator;

@@ -14,6 +14,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-$here/out}
 mkdir -p "$out"
 export HOPPER_REQUIRE_GPU=1 PYTHONUNBUFFERED=1 RUST_BACKTRACE=1
+# The vendor's libraries, for `bench`: where they are missing, it says so.
+if libraries=$(python3 "$here/peers/library_path.py" 2>/dev/null); then
+    export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+fi
 passed=0
 failed=0
 

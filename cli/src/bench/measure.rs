@@ -58,7 +58,8 @@ pub fn measure(
 ) -> Result<Vec<Row>, BenchError> {
     let mut rows: Vec<Row> =
         implementations.iter().map(|implementation| empty_row(session, operands, *implementation, settings)).collect();
-    let host = Workspace::host(operands);
+    let uses_host = implementations.iter().any(|implementation| implementation.place() == Place::Cpu);
+    let host = uses_host.then(|| Workspace::host(operands));
     let uses_device = |implementation: &&dyn Implementation| {
         implementation.place() == Place::Gpu && implementation.supports(&operands.workload).is_ok()
     };
@@ -71,17 +72,17 @@ pub fn measure(
     let mut contenders = Vec::new();
     for (row, implementation) in implementations.iter().enumerate() {
         let workspace = match (implementation.place(), &device) {
-            (Place::Cpu, _) => &host,
-            (Place::Gpu, Ok(Some(device))) => device,
-            (Place::Gpu, Ok(None)) => {
-                let refusal = implementation.supports(&operands.workload).err();
-                fail(&mut rows[row], &refusal.map_or_else(|| session.no_device(), BenchError::from), progress);
-                continue;
-            }
+            (Place::Cpu, _) => host.as_ref(),
+            (Place::Gpu, Ok(device)) => device.as_ref(),
             (Place::Gpu, Err(error)) => {
                 fail(&mut rows[row], error, progress);
                 continue;
             }
+        };
+        let Some(workspace) = workspace else {
+            let refusal = implementation.supports(&operands.workload).err();
+            fail(&mut rows[row], &refusal.map_or_else(|| session.no_device(), BenchError::from), progress);
+            continue;
         };
         match admit(*implementation, workspace, &reference, &mut rows[row], progress) {
             Ok(Some(prepared)) => {

@@ -99,18 +99,18 @@ struct RunArgs {
 pub struct Outcome {
     /// For standard output.
     pub text: String,
-    /// Whether an implementation gave a wrong result or failed: exit code 1.
+    /// Whether an implementation gave a wrong result or failed, or nothing was measured at all: exit code 1.
     pub has_failures: bool,
 }
 
 impl Outcome {
-    /// A failure where an implementation gave a wrong result or failed; each was named when it happened.
+    /// A failure where [`Outcome::has_failures`]; what befell whom was said when it happened.
     ///
     /// # Errors
     /// That failure.
     pub fn into_result(self) -> crate::error::Result<()> {
         if self.has_failures {
-            Err(CliError::failure("not everything was right: see the lines that begin with `error:` above"))
+            Err(CliError::failure("not everything was measured: the lines above and the table say what and why"))
         } else {
             Ok(())
         }
@@ -186,8 +186,10 @@ fn run_suite(args: &RunArgs) -> Result<Outcome, BenchError> {
         // A run that is cut off leaves what it has measured.
         write_records(args, &rows)?;
     }
-    let has_failures = rows.iter().any(|row| matches!(row.status, Status::Wrong | Status::Failed));
-    Ok(Outcome { text: report::table(&rows), has_failures: has_failures || num_unreadable > 0 })
+    let has_failed = rows.iter().any(|row| matches!(row.status, Status::Wrong | Status::Failed));
+    // Where everybody refused, nothing was measured, and whoever asked must notice.
+    let is_empty = rows.iter().all(|row| row.status != Status::Right);
+    Ok(Outcome { text: report::table(&rows), has_failures: has_failed || is_empty || num_unreadable > 0 })
 }
 
 /// A workload and who is measured on it.
