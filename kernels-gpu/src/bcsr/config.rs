@@ -1,5 +1,6 @@
 //! What a BCSR kernel is made of: operand tiles, stages, shared memory, arguments.
 
+use hopper_std::ptx::tensor::CachePolicy;
 use hopper_std::ptx::wgmma::Mma;
 use hopper_std::sm90::{
     EmptySlot, KMajor, Major, MnMajor, PipelineBarriers, RegisterBudget, Scope, Shared, Swizzle, Swizzle128,
@@ -51,7 +52,7 @@ pub trait Panel: Sized {
     /// Columns of B.
     const COLS: usize;
 
-    /// Starts the copies of rows `k..` and columns `n..` of B.
+    /// Starts the copies of the panel at `at`, row and column of B, with a preference for what L2 keeps.
     ///
     /// # Safety
     /// `panel` is part of the slot's stage and no other copy fills it. Thread.
@@ -59,8 +60,8 @@ pub trait Panel: Sized {
         slot: &EmptySlot<St, S>,
         panel: Shared<Self>,
         map: TensorMapRef<Self::Tile>,
-        k: i32,
-        n: i32,
+        at: [i32; 2],
+        policy: CachePolicy,
     );
 
     /// As the right operand.
@@ -78,13 +79,13 @@ impl<E: 'static, const ROWS: usize, const CHUNKS: usize> Panel for [Tile<E, ROWS
         slot: &EmptySlot<St, S>,
         panel: Shared<Self>,
         map: TensorMapRef<Self::Tile>,
-        k: i32,
-        n: i32,
+        [k, n]: [i32; 2],
+        policy: CachePolicy,
     ) {
         let mut chunk = 0;
         while chunk < CHUNKS as u32 {
             // SAFETY: each chunk is a part of the panel; the rest is the caller's promise.
-            unsafe { slot.load_2d(panel.at(chunk), map, [n + (chunk * 64) as i32, k]) };
+            unsafe { slot.load_2d_hinted(panel.at(chunk), map, [n + (chunk * 64) as i32, k], policy) };
             chunk += 1;
         }
     }
@@ -106,11 +107,11 @@ impl<E: 'static, const COLS: usize, const BC: usize, S: Swizzle> Panel for Tile<
         slot: &EmptySlot<St, Sc>,
         panel: Shared<Self>,
         map: TensorMapRef<Self>,
-        k: i32,
-        n: i32,
+        [k, n]: [i32; 2],
+        policy: CachePolicy,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { slot.load_2d(panel, map, [k, n]) }
+        unsafe { slot.load_2d_hinted(panel, map, [k, n], policy) }
     }
 
     #[inline(always)]
@@ -237,6 +238,7 @@ impl OutputKind {
 /// | `num_rows`, `num_cols` | M and N |
 /// | `alpha`, `beta` | scalars |
 /// | `output` | [`OutputKind`] |
+/// | `policy_a`, `policy_b` | what L2 should keep: [`CachePolicy`] |
 ///
 /// A worker is a block, or a cluster of blocks.
 #[derive(Clone, Copy)]
@@ -261,6 +263,10 @@ pub struct Arguments {
     pub beta: f32,
     /// An [`OutputKind`].
     pub output: u32,
+    /// For copies of A.
+    pub policy_a: CachePolicy,
+    /// For copies of B.
+    pub policy_b: CachePolicy,
 }
 
 /// The element type of A and B.

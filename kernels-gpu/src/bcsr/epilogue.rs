@@ -10,7 +10,9 @@
 
 use hopper_std::half::Half;
 use hopper_std::hint::opaque;
-use hopper_std::ptx::memory::{ld_global_u16, ld_global_u32, st_global_u16, st_global_u32, st_global_v4_u32};
+use hopper_std::ptx::memory::{
+    ld_global_u16, ld_global_u32, st_global_cs_v4_u32, st_global_u16, st_global_u32, st_global_v4_u32,
+};
 use hopper_std::ptx::warp::movmatrix_trans_b16;
 use hopper_std::ptx::wgmma::Registers;
 use hopper_std::seq;
@@ -266,7 +268,7 @@ fn interleave(even: [u32; 4], odd: [u32; 4]) -> [f32; 8] {
 unsafe fn store_packed(at: *mut u8, eight: Eight, words: [u32; 4]) {
     if eight.line < eight.num_lines && eight.first < eight.length {
         // SAFETY: all eight are within C, and aligned.
-        unsafe { st_global_v4_u32(at.cast(), words) };
+        unsafe { st_global_cs_v4_u32(at.cast(), words) };
     }
 }
 

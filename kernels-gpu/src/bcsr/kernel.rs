@@ -3,6 +3,7 @@
 use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16};
 use hopper_std::kernel;
+use hopper_std::ptx::tensor::CachePolicy;
 use hopper_std::ptx::wgmma::Registers;
 use hopper_std::sm90::{
     BlockScope, ClusterScope, Pipeline, Scope, SharedMemory, Swizzle, Swizzle32, Swizzle64, Swizzle128, TensorMapRef,
@@ -130,6 +131,8 @@ macro_rules! kernels {
                     alpha: f32,
                     beta: f32,
                     output: u32,
+                    policy_a: CachePolicy,
+                    policy_b: CachePolicy,
                 ) {
                     let arguments = Arguments {
                         blocks,
@@ -142,6 +145,8 @@ macro_rules! kernels {
                         alpha,
                         beta,
                         output,
+                        policy_a,
+                        policy_b,
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe {

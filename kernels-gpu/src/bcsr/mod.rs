@@ -56,4 +56,5 @@ mod kernel;
 mod producer;
 
 pub use config::{Arguments, BLayout, Configuration, Dtype, OutputKind, TileWork, WORDS_PER_BLOCK, WORDS_PER_TILE};
+pub use hopper_std::ptx::tensor::CachePolicy;
 pub use kernel::{CONFIGURATIONS, entries};

@@ -1,6 +1,7 @@
 //! The producer: one thread that keeps the ring full, across tiles.
 
 use hopper_std::ptx::cluster;
+use hopper_std::ptx::tensor::CachePolicy;
 use hopper_std::sm90::{EmptySlot, Producer, Scope, Shared, TensorMapRef, TileShape};
 use hopper_std::thread;
 
@@ -40,9 +41,13 @@ pub unsafe fn produce<
     // SAFETY: the offsets have one more element than there are workers.
     let (first, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
     let mut index = first;
+    // SAFETY: a worker's tiles are in the list; a worker has at least one.
+    let mut next_tile = unsafe { arguments.tile(first) };
     while index < last {
-        // SAFETY: a worker's tiles are in the list.
-        let tile = unsafe { arguments.tile(index) };
+        let tile = next_tile;
+        index += 1;
+        // SAFETY: as above; past the end, the last one again.
+        next_tile = unsafe { arguments.tile(if index < last { index } else { last - 1 }) };
         let n = ((tile.panel * C::Scope::BLOCKS + rank) * panel_cols) as i32;
         let (mut entry, end) = (tile.begin * GROUP as u32, tile.end * GROUP as u32);
         if entry < end {
@@ -67,11 +72,12 @@ pub unsafe fn produce<
                     let k = (column as usize * C::A::COLS) as i32;
                     // SAFETY: the operands are parts of the slot's stage, each filled once.
                     unsafe {
-                        load_a::<C::A, C::B, PANELS, _, _>(&slot, operands, maps.a, block, rank);
+                        load_a::<C::A, C::B, PANELS, _, _>(&slot, operands, maps.a, [block, rank], arguments.policy_a);
                         let mut panel = 0;
                         while panel < PANELS as u32 {
                             let b = Operands::b(operands).at(panel);
-                            C::B::load(&slot, b, maps.b, k, n + (panel * C::B::COLS as u32) as i32);
+                            let at = [k, n + (panel * C::B::COLS as u32) as i32];
+                            C::B::load(&slot, b, maps.b, at, arguments.policy_b);
                             panel += 1;
                         }
                     }
@@ -79,7 +85,6 @@ pub unsafe fn produce<
                 }
             }
         }
-        index += 1;
     }
     if C::Scope::BLOCKS > 1 {
         // A block must not end while its neighbour's consumers may still arrive at its barriers.
@@ -96,19 +101,19 @@ unsafe fn load_a<A: TileShape, B, const PANELS: usize, St, S: Scope>(
     slot: &EmptySlot<St, S>,
     operands: Shared<Operands<A, B, PANELS>>,
     map: TensorMapRef<A>,
-    block: u32,
-    rank: u32,
+    [block, rank]: [u32; 2],
+    policy: CachePolicy,
 ) {
     let a = Operands::a(operands);
     if S::BLOCKS == 1 {
         // SAFETY: the caller's promise.
-        unsafe { slot.load_3d(a, map, [0, 0, block as i32]) };
+        unsafe { slot.load_3d_hinted(a, map, [0, 0, block as i32], policy) };
     } else {
         let rows = A::ROWS as u32 / S::BLOCKS;
         // SAFETY: the share's rows are a part of the tile, and a multiple of eight of them keeps the swizzle's atoms.
         unsafe {
             let share = a.project::<A>((rank * rows) as usize * A::COLS * 2);
-            slot.load_3d_multicast(share, map, [0, (rank * rows) as i32, block as i32]);
+            slot.load_3d_multicast_hinted(share, map, [0, (rank * rows) as i32, block as i32], policy);
         }
     }
 }

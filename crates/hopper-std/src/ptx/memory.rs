@@ -66,6 +66,8 @@ stores! {
     st_global_v2_u32, 2, *mut u32, reg64, "st.global.v2.u32 [{address}], {{{0}, {1}}};", (0, 1);
     /// `st.global.v4.u32 [address], {..};`
     st_global_v4_u32, 4, *mut u32, reg64, "st.global.v4.u32 [{address}], {{{0}, {1}, {2}, {3}}};", (0, 1, 2, 3);
+    /// `st.global.cs.v4.u32 [address], {..};` Streaming: first to leave L2.
+    st_global_cs_v4_u32, 4, *mut u32, reg64, "st.global.cs.v4.u32 [{address}], {{{0}, {1}, {2}, {3}}};", (0, 1, 2, 3);
     /// `st.shared::cta.u32 [address], d;`
     st_shared_u32, 1, u32, reg32, "st.shared::cta.u32 [{address}], {0};", (0);
     /// `st.shared::cta.v2.u32 [address], {..};`

@@ -8,14 +8,16 @@
 ///
 /// The encodings are those that `createpolicy.fractional.L2::<priority>.b64 p, 1.0;` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum CachePolicy {
+#[repr(transparent)]
+pub struct CachePolicy(pub u64);
+
+impl CachePolicy {
     /// No preference.
-    EvictNormal = 0x1000_0000_0000_0000,
+    pub const EVICT_NORMAL: Self = Self(0x1000_0000_0000_0000);
     /// First to leave: data that is read once.
-    EvictFirst = 0x12f0_0000_0000_0000,
-    /// Last to leave: data that many blocks read.
-    EvictLast = 0x14f0_0000_0000_0000,
+    pub const EVICT_FIRST: Self = Self(0x12f0_0000_0000_0000);
+    /// Last to leave: data that many blocks read, and that fits.
+    pub const EVICT_LAST: Self = Self(0x14f0_0000_0000_0000);
 }
 
 /// `prefetch.tensormap [map];` Thread.
@@ -28,7 +30,7 @@ pub unsafe fn prefetch_tensormap(map: *const u8) {
 }
 
 macro_rules! tensor_copies {
-    ($($rank:literal, $load:ident, $hinted:ident, $multicast:ident, $store:ident, $reduce:ident, $coordinates:literal, ($($index:literal),*);)*) => {
+    ($($rank:literal, $load:ident, $hinted:ident, $multicast:ident, $multicast_hinted:ident, $store:ident, $reduce:ident, $coordinates:literal, ($($index:literal),*);)*) => {
         $(
             #[doc = concat!("`cp.async.bulk.tensor.", $rank, "d.shared::cluster.global.mbarrier::complete_tx::bytes`. Thread.")]
             ///
@@ -73,7 +75,7 @@ macro_rules! tensor_copies {
                     destination = in(reg32) destination,
                     map = in(reg64) map,
                     barrier = in(reg32) barrier,
-                    policy = in(reg64) policy as u64,
+                    policy = in(reg64) policy.0,
                     options(nostack)
                 );
             }
@@ -95,6 +97,35 @@ macro_rules! tensor_copies {
                     map = in(reg64) map,
                     barrier = in(reg32) barrier,
                     mask = in(reg16) mask,
+                    options(nostack)
+                );
+            }
+
+            #[doc = concat!("As [`", stringify!($multicast), "`], with `.L2::cache_hint`. Thread.")]
+            ///
+            /// # Safety
+            #[doc = concat!("As [`", stringify!($multicast), "`].")]
+            #[inline(always)]
+            pub unsafe fn $multicast_hinted(
+                destination: u32,
+                map: *const u8,
+                at: [i32; $rank],
+                barrier: u32,
+                mask: u16,
+                policy: CachePolicy,
+            ) {
+                ptx_asm!(
+                    concat!(
+                        "cp.async.bulk.tensor.", $rank,
+                        "d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint ",
+                        "[{destination}], [{map}, ", $coordinates, "], [{barrier}], {mask}, {policy};"
+                    ),
+                    $(in(reg32) at[$index],)*
+                    destination = in(reg32) destination,
+                    map = in(reg64) map,
+                    barrier = in(reg32) barrier,
+                    mask = in(reg16) mask,
+                    policy = in(reg64) policy.0,
                     options(nostack)
                 );
             }
@@ -140,9 +171,9 @@ macro_rules! tensor_copies {
 }
 
 tensor_copies! {
-    1, cp_async_bulk_tensor_1d, cp_async_bulk_tensor_1d_hinted, cp_async_bulk_tensor_1d_multicast, cp_async_bulk_tensor_1d_store, cp_reduce_async_bulk_tensor_1d_add, "{{{0}}}", (0);
-    2, cp_async_bulk_tensor_2d, cp_async_bulk_tensor_2d_hinted, cp_async_bulk_tensor_2d_multicast, cp_async_bulk_tensor_2d_store, cp_reduce_async_bulk_tensor_2d_add, "{{{0}, {1}}}", (0, 1);
-    3, cp_async_bulk_tensor_3d, cp_async_bulk_tensor_3d_hinted, cp_async_bulk_tensor_3d_multicast, cp_async_bulk_tensor_3d_store, cp_reduce_async_bulk_tensor_3d_add, "{{{0}, {1}, {2}}}", (0, 1, 2);
-    4, cp_async_bulk_tensor_4d, cp_async_bulk_tensor_4d_hinted, cp_async_bulk_tensor_4d_multicast, cp_async_bulk_tensor_4d_store, cp_reduce_async_bulk_tensor_4d_add, "{{{0}, {1}, {2}, {3}}}", (0, 1, 2, 3);
-    5, cp_async_bulk_tensor_5d, cp_async_bulk_tensor_5d_hinted, cp_async_bulk_tensor_5d_multicast, cp_async_bulk_tensor_5d_store, cp_reduce_async_bulk_tensor_5d_add, "{{{0}, {1}, {2}, {3}, {4}}}", (0, 1, 2, 3, 4);
+    1, cp_async_bulk_tensor_1d, cp_async_bulk_tensor_1d_hinted, cp_async_bulk_tensor_1d_multicast, cp_async_bulk_tensor_1d_multicast_hinted, cp_async_bulk_tensor_1d_store, cp_reduce_async_bulk_tensor_1d_add, "{{{0}}}", (0);
+    2, cp_async_bulk_tensor_2d, cp_async_bulk_tensor_2d_hinted, cp_async_bulk_tensor_2d_multicast, cp_async_bulk_tensor_2d_multicast_hinted, cp_async_bulk_tensor_2d_store, cp_reduce_async_bulk_tensor_2d_add, "{{{0}, {1}}}", (0, 1);
+    3, cp_async_bulk_tensor_3d, cp_async_bulk_tensor_3d_hinted, cp_async_bulk_tensor_3d_multicast, cp_async_bulk_tensor_3d_multicast_hinted, cp_async_bulk_tensor_3d_store, cp_reduce_async_bulk_tensor_3d_add, "{{{0}, {1}, {2}}}", (0, 1, 2);
+    4, cp_async_bulk_tensor_4d, cp_async_bulk_tensor_4d_hinted, cp_async_bulk_tensor_4d_multicast, cp_async_bulk_tensor_4d_multicast_hinted, cp_async_bulk_tensor_4d_store, cp_reduce_async_bulk_tensor_4d_add, "{{{0}, {1}, {2}, {3}}}", (0, 1, 2, 3);
+    5, cp_async_bulk_tensor_5d, cp_async_bulk_tensor_5d_hinted, cp_async_bulk_tensor_5d_multicast, cp_async_bulk_tensor_5d_multicast_hinted, cp_async_bulk_tensor_5d_store, cp_reduce_async_bulk_tensor_5d_add, "{{{0}, {1}, {2}, {3}, {4}}}", (0, 1, 2, 3, 4);
 }

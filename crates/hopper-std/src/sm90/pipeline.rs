@@ -13,6 +13,7 @@
 use core::marker::PhantomData;
 
 use super::{EmptyBarrier, FullBarrier, Phase, Shared, TensorMapRef, TileShape};
+use crate::ptx::tensor::CachePolicy;
 use crate::ptx::{barrier, cluster, fence, mbarrier};
 use crate::{thread, warp};
 
@@ -242,6 +243,55 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     pub unsafe fn load_3d<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 3]) {
         // SAFETY: as above.
         unsafe { map.load_3d(tile, at, self.full) }
+    }
+
+    /// As [`load_2d`](Self::load_2d), with a preference for what L2 keeps.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d).
+    #[inline(always)]
+    pub unsafe fn load_2d_hinted<T: TileShape>(
+        &self,
+        tile: Shared<T>,
+        map: TensorMapRef<T>,
+        at: [i32; 2],
+        policy: CachePolicy,
+    ) {
+        // SAFETY: as above.
+        unsafe { map.load_2d_hinted(tile, at, self.full, policy) }
+    }
+
+    /// As [`load_3d`](Self::load_3d), with a preference for what L2 keeps.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d).
+    #[inline(always)]
+    pub unsafe fn load_3d_hinted<T: TileShape>(
+        &self,
+        tile: Shared<T>,
+        map: TensorMapRef<T>,
+        at: [i32; 3],
+        policy: CachePolicy,
+    ) {
+        // SAFETY: as above.
+        unsafe { map.load_3d_hinted(tile, at, self.full, policy) }
+    }
+
+    /// As [`load_3d_multicast`](Self::load_3d_multicast), with a preference for what L2 keeps.
+    ///
+    /// # Safety
+    /// As [`load_3d_multicast`](Self::load_3d_multicast).
+    #[inline(always)]
+    pub unsafe fn load_3d_multicast_hinted<T: TileShape>(
+        &self,
+        tile: Shared<T>,
+        map: TensorMapRef<T>,
+        at: [i32; 3],
+        policy: CachePolicy,
+    ) {
+        let everybody = ((1u32 << S::BLOCKS) - 1) as u16;
+        // SAFETY: as above.
+        unsafe { map.load_3d_multicast_hinted(tile, at, self.full, everybody, policy) }
     }
 
     /// Starts the copy of the box at `at` to the same tile in every block of the scope. Thread.

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use super::{FullBarrier, Shared, TileShape};
-use crate::ptx::tensor;
+use crate::ptx::tensor::{self, CachePolicy};
 
 /// A tensor map: 128 opaque bytes, 64-byte aligned, made by the host.
 #[repr(C, align(64))]
@@ -65,5 +65,43 @@ impl<T: TileShape> TensorMapRef<T> {
         unsafe {
             tensor::cp_async_bulk_tensor_3d_multicast(tile.address(), self.map.cast(), at, full.address(), mask);
         }
+    }
+
+    /// As [`load_2d`](Self::load_2d), with a preference for what L2 keeps.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d).
+    #[inline(always)]
+    pub unsafe fn load_2d_hinted(self, tile: Shared<T>, at: [i32; 2], full: Shared<FullBarrier>, policy: CachePolicy) {
+        // SAFETY: as above.
+        unsafe { tensor::cp_async_bulk_tensor_2d_hinted(tile.address(), self.map.cast(), at, full.address(), policy) }
+    }
+
+    /// As [`load_3d`](Self::load_3d), with a preference for what L2 keeps.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d).
+    #[inline(always)]
+    pub unsafe fn load_3d_hinted(self, tile: Shared<T>, at: [i32; 3], full: Shared<FullBarrier>, policy: CachePolicy) {
+        // SAFETY: as above.
+        unsafe { tensor::cp_async_bulk_tensor_3d_hinted(tile.address(), self.map.cast(), at, full.address(), policy) }
+    }
+
+    /// As [`load_3d_multicast`](Self::load_3d_multicast), with a preference for what L2 keeps.
+    ///
+    /// # Safety
+    /// As [`load_3d_multicast`](Self::load_3d_multicast).
+    #[inline(always)]
+    pub unsafe fn load_3d_multicast_hinted(
+        self,
+        tile: Shared<T>,
+        at: [i32; 3],
+        full: Shared<FullBarrier>,
+        mask: u16,
+        policy: CachePolicy,
+    ) {
+        let (map, full) = (self.map.cast(), full.address());
+        // SAFETY: as above, in each block.
+        unsafe { tensor::cp_async_bulk_tensor_3d_multicast_hinted(tile.address(), map, at, full, mask, policy) }
     }
 }

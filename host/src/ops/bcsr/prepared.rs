@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kernels_gpu::bcsr::OutputKind;
+use kernels_gpu::bcsr::{CachePolicy, OutputKind};
 
 use super::BcsrPlan;
 use crate::element::{Dtype, Element};
@@ -158,6 +158,10 @@ impl<T: Element> BcsrPrepared<T> {
     ) -> Result<(), GpuError> {
         let maps = self.maps_for(b)?;
         let [map_a, map_b] = maps.addresses();
+        let (policy_a, policy_b) = match self.plan.streams_b {
+            true => (CachePolicy::EVICT_LAST, CachePolicy::EVICT_FIRST),
+            false => (CachePolicy::EVICT_NORMAL, CachePolicy::EVICT_NORMAL),
+        };
         let params = (
             map_a,
             map_b,
@@ -171,6 +175,8 @@ impl<T: Element> BcsrPrepared<T> {
             alpha,
             beta,
             output_kind(c, beta) as u32,
+            policy_a.0,
+            policy_b.0,
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
         // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.

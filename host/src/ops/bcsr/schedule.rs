@@ -12,6 +12,9 @@ use kernels_gpu::bcsr::TileWork;
 /// What storing a tile costs, in stages: an estimate that only has to rank tiles.
 const STORE_STAGES: u64 = 2;
 
+/// Tiles longer than this many times the mean come first of all.
+const GIANT: u64 = 4;
+
 /// The last tiles, this many for each worker, are dealt out largest first, whatever their panel.
 const TAIL_TILES: usize = 3;
 
@@ -28,7 +31,10 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// Deals out `num_panels` panels of the row blocks whose stages begin at `stages` to at most `max_workers` workers.
-    pub(super) fn new(stages: &[u32], num_panels: u32, max_workers: u32) -> Self {
+    ///
+    /// Panels are taken in groups of `group`; within a group each row block meets all panels before the next row block
+    /// does, so that A is read from memory once for each group, and B's panels of one group stay in L2.
+    pub(super) fn new(stages: &[u32], num_panels: u32, group: u32, max_workers: u32) -> Self {
         let num_row_blocks = stages.len() - 1;
         let mut rows: Vec<u32> = (0..num_row_blocks as u32).collect();
         let length = |row: u32| stages[row as usize + 1] - stages[row as usize];
@@ -39,13 +45,21 @@ impl Schedule {
             begin: stages[row as usize],
             end: stages[row as usize + 1],
         };
-        let mut order: Vec<TileWork> =
-            (0..num_panels).flat_map(|panel| rows.iter().map(move |&row| tile(row, panel))).collect();
+        let mut order = Vec::with_capacity(num_row_blocks * num_panels as usize);
+        for first in (0..num_panels).step_by(group.max(1) as usize) {
+            let panels = first..num_panels.min(first + group.max(1));
+            order.extend(rows.iter().flat_map(|&row| panels.clone().map(move |panel| tile(row, panel))));
+        }
 
         let workers = (max_workers as usize).min(order.len()).max(1);
-        let tail = (TAIL_TILES * workers).min(order.len());
-        let start = order.len() - tail;
-        order[start..].sort_by_key(|tile| Reverse(tile.end - tile.begin));
+        let length = |tile: &TileWork| u64::from(tile.end - tile.begin);
+        let mean = order.iter().map(length).sum::<u64>() / order.len().max(1) as u64;
+        let (mut order, rest): (Vec<_>, Vec<_>) = order.into_iter().partition(|tile| length(tile) > GIANT * mean);
+        order.sort_by_key(|tile| Reverse(length(tile)));
+        let num_giants = order.len();
+        order.extend(rest);
+        let start = order.len() - (TAIL_TILES * workers).min(order.len() - num_giants);
+        order[start..].sort_by_key(|tile| Reverse(length(tile)));
         deal(&order, workers)
     }
 
@@ -88,7 +102,7 @@ mod tests {
     #[test]
     fn every_tile_is_dealt_once() {
         let stages = [0, 5, 5, 6, 30, 31];
-        let schedule = Schedule::new(&stages, 7, 4);
+        let schedule = Schedule::new(&stages, 7, 3, 4);
         assert_eq!(schedule.tiles.len(), 35);
         assert_eq!(schedule.offsets.first(), Some(&0));
         assert_eq!(schedule.offsets.last(), Some(&35));
@@ -109,15 +123,15 @@ mod tests {
         for row in 0..64 {
             stages.push(stages[row] + if row == 40 { 80 } else { 10 });
         }
-        let schedule = Schedule::new(&stages, 16, 132);
+        let schedule = Schedule::new(&stages, 16, 4, 132);
         assert!(schedule.imbalance() < 1.15, "imbalance {}", schedule.imbalance());
     }
 
     #[test]
     fn fewer_tiles_than_workers() {
-        let schedule = Schedule::new(&[0, 1, 2], 1, 132);
+        let schedule = Schedule::new(&[0, 1, 2], 1, 1, 132);
         assert_eq!(schedule.num_workers(), 2);
-        assert_eq!(Schedule::new(&[0], 3, 132).tiles.len(), 0);
-        assert_eq!(Schedule::new(&[0, 4], 0, 132).tiles.len(), 0);
+        assert_eq!(Schedule::new(&[0], 3, 1, 132).tiles.len(), 0);
+        assert_eq!(Schedule::new(&[0, 4], 0, 1, 132).tiles.len(), 0);
     }
 }
