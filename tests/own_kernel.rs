@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::Command;
 
-use hopper_builder::Toolchain;
+use hopper_builder::{Toolchain, tools};
 use hopper_sparse::gpu::Device;
 
 /// Builds and runs the example in its own folder, as its owner would, and returns what it prints.
@@ -21,6 +21,10 @@ fn run_example(root: &Path) -> String {
     let misleading = |name: &str| ["CARGO_PKG_", "CARGO_BUILD_", "CARGO_ENCODED_"].iter().any(|p| name.starts_with(p));
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(misleading)) {
         cargo.env_remove(name);
+    }
+    // The build assembles the kernel, and refuses spills, where it finds ptxas.
+    if let Ok(ptxas) = tools::find("ptxas", root) {
+        cargo.env("PTXAS", ptxas);
     }
     let output = cargo.output().expect("cargo can be started");
     let (printed, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -41,5 +45,22 @@ fn a_kernel_outside_the_workspace_is_built_and_right() {
     match Device::hopper() {
         Ok(device) => assert!(printed.starts_with(&format!("{}: C = A B of ", device.name())), "{printed}"),
         Err(reason) => assert_eq!(printed, format!("not run: {reason}\n")),
+    }
+}
+
+/// The README quotes the kernel: each line of its block stands in the source, in this order, up to comments and elisions.
+#[test]
+fn the_readme_quotes_the_kernel() {
+    let readme = include_str!("../README.md");
+    let source = include_str!("../examples/own-kernel/kernels/src/lib.rs");
+    let (_, section) = readme.split_once("## A kernel of your own").expect("the section");
+    let (_, block) = section.split_once("```rust\n").expect("a block of Rust");
+    let (block, _) = block.split_once("```").expect("the block's end");
+    let code = |line: &'static str| line.split("//").next().unwrap_or_default().trim_end();
+    let mut lines = source.lines().map(code);
+    let quoted: Vec<&str> = block.lines().map(code).filter(|line| !line.is_empty()).collect();
+    assert!(quoted.len() >= 20, "{} lines are quoted", quoted.len());
+    for line in quoted {
+        assert!(lines.any(|found| found == line), "not in the kernel, or not in this order: {line}");
     }
 }
