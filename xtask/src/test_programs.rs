@@ -4,6 +4,9 @@ use crate::{Result, cargo};
 use std::path::PathBuf;
 use std::process::Stdio;
 
+/// Tests that do not run where only their program is.
+const NEED_THE_REPOSITORY: [&str; 3] = ["compile_fail", "contracts", "own_kernel"];
+
 /// A compiled test program.
 pub(crate) struct TestProgram {
     /// The test target's name: `spmm` for tests/spmm.rs, the package's name for its unit tests.
@@ -14,7 +17,7 @@ pub(crate) struct TestProgram {
 
 /// Compiles the tests of the packages that may use a GPU, with these further arguments for cargo.
 ///
-/// Tests whose name starts with `compile_fail` or `own_kernel` start a compiler; they are left out.
+/// Those that need the repository (`contracts` reads the kept PTX, the others start a compiler) are left out.
 pub(crate) fn build(arguments: &[&str]) -> Result<Vec<TestProgram>> {
     let output = cargo()
         .args(["test", "--no-run", "--lib", "--tests", "--message-format=json-render-diagnostics"])
@@ -27,7 +30,7 @@ pub(crate) fn build(arguments: &[&str]) -> Result<Vec<TestProgram>> {
     }
     let text = String::from_utf8(output.stdout)?;
     let mut programs: Vec<TestProgram> = text.lines().filter_map(read_message).collect();
-    programs.retain(|test| !["compile_fail", "own_kernel"].iter().any(|prefix| test.name.starts_with(prefix)));
+    programs.retain(|test| !NEED_THE_REPOSITORY.contains(&test.name.as_str()));
     Ok(programs)
 }
 

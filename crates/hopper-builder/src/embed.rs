@@ -1,7 +1,7 @@
 //! For build scripts: PTX into the program.
 
 use crate::kept::{Kept, PtxFile};
-use crate::{Builder, Error, Toolchain};
+use crate::{Builder, Error, Toolchain, ptxas, tools};
 use std::env;
 use std::fmt::Write;
 use std::fs;
@@ -72,8 +72,11 @@ pub fn embed(kept: &Kept) -> Result<PathBuf, Error> {
 /// hopper_builder::compile("kernels").unwrap_or_else(|error| panic!("{error}"));
 /// ```
 ///
+/// Where ptxas is found ([`tools::find`]; `.venv` beside the manifest counts), every kernel is assembled, and one that
+/// spills, uses local memory or has a broken matrix pipeline is an error.
+///
 /// # Errors
-/// Where there is no toolchain or the build fails.
+/// Where there is no toolchain, the build fails, or a kernel is refused.
 pub fn compile(crate_dir: impl AsRef<Path>) -> Result<PathBuf, Error> {
     let crate_dir = manifest_dir()?.join(crate_dir);
     rerun_if_changed(&crate_dir);
@@ -85,7 +88,26 @@ pub fn compile(crate_dir: impl AsRef<Path>) -> Result<PathBuf, Error> {
     }
     let files: Vec<PtxFile> =
         kernels.into_iter().map(|kernel| PtxFile { kernel: kernel.name, text: kernel.ptx }).collect();
-    write_all(&out_dir, &files)
+    let index = write_all(&out_dir, &files)?;
+    assemble_all(&out_dir, &files)?;
+    Ok(index)
+}
+
+/// Puts every kernel that [`write_all`] wrote through the assembler, where there is one.
+fn assemble_all(out_dir: &Path, files: &[PtxFile]) -> Result<(), Error> {
+    for variable in ["HOPPER_PTXAS", "PTXAS"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+    let ptxas = match tools::find("ptxas", &manifest_dir()?) {
+        Ok(ptxas) => ptxas,
+        Err(Error::NoTool { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for file in files {
+        let ptx = ptx_folder(out_dir).join(file.file_name());
+        ptxas::assemble(&ptxas, &ptx, &ptx.with_extension("cubin"))?.verdict()?;
+    }
+    Ok(())
 }
 
 fn rerun_if_changed(package: &Path) {
@@ -112,8 +134,13 @@ fn target_dir(out_dir: &Path) -> PathBuf {
     target.join("kernels")
 }
 
+/// Where compiled PTX is left for the program to include.
+fn ptx_folder(out_dir: &Path) -> PathBuf {
+    out_dir.join("ptx")
+}
+
 fn write_all(out_dir: &Path, files: &[PtxFile]) -> Result<PathBuf, Error> {
-    let folder = out_dir.join("ptx");
+    let folder = ptx_folder(out_dir);
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
     for file in files {
         let path = folder.join(file.file_name());

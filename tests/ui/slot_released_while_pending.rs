@@ -1,0 +1,15 @@
+//! The slot that products in flight read is not given back before they are waited for.
+
+use hopper_std::sm90::{Accumulator, BlockScope, FullSlot};
+
+fn consume(slot: FullSlot<u64, BlockScope>) {
+    let mut accumulator = Accumulator::<64>::zeroed();
+    let mut pending = accumulator.begin();
+    unsafe { pending.multiply(slot, |_, _| {}) };
+    slot.release();
+    unsafe { pending.wait() };
+}
+
+fn main() {
+    let _: fn(FullSlot<u64, BlockScope>) = consume;
+}
