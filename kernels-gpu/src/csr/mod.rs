@@ -40,6 +40,7 @@
 
 mod config;
 mod kernel;
+mod reader;
 
 pub use config::{Arguments, Columns, Configuration, Dtype, Geometry, MAX_SIZE, OutputKind, THREADS};
 pub use kernel::{CONFIGURATIONS, entries};
