@@ -7,14 +7,14 @@ mod suite;
 use std::sync::Arc;
 use std::thread;
 
-use hopper_sparse::formats::{BcsrView, BlockShape, DenseView, DenseViewMut, Layout};
+use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
 use hopper_sparse::gpu::{Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, Stream};
 use hopper_sparse::ops::bcsr::{BcsrSpmm, Cluster};
+use hopper_sparse::ops::csr::CsrSpmm;
 use hopper_sparse::{Element, Result, bf16, f16};
 use suite::operands::{Padding, Random, Sparse};
 use suite::{Case, Format, Placement, Specials};
 
-/// B and C in device memory exactly as they are on the host, gaps between lines included.
 fn multiply_bcsr<T: Element, U: Element>(
     device: &Device,
     cluster: Cluster,
@@ -25,6 +25,34 @@ fn multiply_bcsr<T: Element, U: Element>(
 ) -> Result<()> {
     let problem = BcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
     let prepared = problem.plan_with(&a, device.num_multiprocessors(), cluster)?.prepare(device, &a)?;
+    on_device(device, b, c, |stream, b, c| {
+        // SAFETY: `on_device` keeps B and C until the launch is done.
+        unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
+    })
+}
+
+fn multiply_csr<T: Element, U: Element>(
+    device: &Device,
+    (alpha, beta): (f64, f64),
+    a: CsrView<'_, T>,
+    b: DenseView<'_, T>,
+    c: &mut DenseViewMut<'_, U>,
+) -> Result<()> {
+    let problem = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
+    let prepared = problem.plan(&a)?.prepare(device, &a)?;
+    on_device(device, b, c, |stream, b, c| {
+        // SAFETY: `on_device` keeps B and C until the launch is done.
+        unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
+    })
+}
+
+/// Launches with B and C in device memory exactly as they are on the host, gaps between lines included.
+fn on_device<T: Element, U: Element>(
+    device: &Device,
+    b: DenseView<'_, T>,
+    c: &mut DenseViewMut<'_, U>,
+    launch: impl FnOnce(&Stream, DeviceDenseView<'_, T>, &mut DeviceDenseViewMut<'_, U>) -> Result<()>,
+) -> Result<()> {
     let stream = Stream::new(device)?;
     let device_b = DeviceBuffer::from_slice(device, b.data())?;
     let device_c = DeviceBuffer::from_slice(device, c.data_mut())?;
@@ -32,8 +60,7 @@ fn multiply_bcsr<T: Element, U: Element>(
     let (ptr, rows, cols, lines) = (device_c.ptr(), c.num_rows(), c.num_cols(), c.leading_dimension());
     // SAFETY: the buffer is a copy of C's memory, and nothing else uses it.
     let mut view = unsafe { DeviceDenseViewMut::<U>::from_raw_parts(ptr, rows, cols, lines, c.layout())? };
-    // SAFETY: the buffers live until the download, which waits for the launch.
-    unsafe { prepared.launch(&stream, alpha as f32, b, beta as f32, &mut view)? };
+    launch(&stream, b, &mut view)?;
     stream.synchronize()?;
     device_c.download(c.data_mut())?;
     Ok(())
@@ -152,4 +179,79 @@ fn bcsr_small_threads_and_streams() {
     let threads: Vec<_> = (0..4).map(run).collect();
     let results: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect();
     assert!(results.iter().all(|bits| *bits == results[0]), "the bits differ between launches");
+}
+
+fn check_csr<T: Element, U: Element>(device: &Device) {
+    suite::check::<T, U>(Format::Csr, |alpha, a, b, beta, c| match a {
+        Sparse::Csr(a) => multiply_csr::<T, U>(device, (alpha, beta), a, b, c),
+        Sparse::Bcsr(_) => unreachable!("the suite was asked for entries"),
+    });
+}
+
+macro_rules! entries_are_right {
+    ($($name:ident, $input:ty, $output:ty;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
+                check_csr::<$input, $output>(&device);
+            }
+        )*
+    };
+}
+
+entries_are_right! {
+    csr_small_bf16_to_bf16, bf16, bf16;
+    csr_small_bf16_to_f32, bf16, f32;
+    csr_small_f16_to_f16, f16, f16;
+    csr_small_f16_to_f32, f16, f32;
+    csr_small_f32_to_f32, f32, f32;
+}
+
+/// Every width of load, and several chunks of columns: shapes that the suite does not have.
+#[test]
+fn csr_small_widths() {
+    let Some(device) = gpu::device_or_skip("csr_small_widths") else { return };
+    let mut random = Random::fresh();
+    for num_cols in [2, 4, 6, 12, 24, 66, 132, 264, 520, 1027] {
+        for (alpha, beta) in [(1.0, 0.0), (-0.5, 1.5)] {
+            let placed = Placement { layout: Layout::RowMajor, padding: Padding::Tight };
+            let case = Case {
+                format: Format::Csr,
+                shape: (37, num_cols, 111),
+                density: 0.2,
+                b: placed,
+                c: placed,
+                alpha,
+                beta,
+                seed: random.next(),
+            };
+            check_csr_case::<bf16, bf16>(&device, &case);
+            check_csr_case::<f16, f32>(&device, &case);
+            check_csr_case::<f32, f32>(&device, &case);
+        }
+    }
+}
+
+fn check_csr_case<T: Element, U: Element>(device: &Device, case: &Case) {
+    suite::check_case::<T, U>(case, Specials::Some, &|alpha, a, b, beta, c: &mut _| match a {
+        Sparse::Csr(a) => multiply_csr(device, (alpha, beta), a, b, c),
+        Sparse::Bcsr(_) => unreachable!("the case has entries"),
+    });
+}
+
+/// A view that breaks the format's promises is refused before the device follows it.
+#[test]
+fn csr_small_broken_views() {
+    let Some(device) = gpu::device_or_skip("csr_small_broken_views") else { return };
+    let sound =
+        CsrView { num_rows: 2, num_cols: 3, row_offsets: &[0, 1, 2], col_indices: &[0, 2], values: &[1.0_f32; 2] };
+    let prepare = |a: CsrView<'_, f32>| {
+        let plan = CsrSpmm::new(&a, 4, f32::DTYPE, Layout::RowMajor, Layout::RowMajor).plan(&a)?;
+        plan.prepare(&device, &a)
+    };
+    assert!(prepare(sound).is_ok());
+    assert!(prepare(CsrView { row_offsets: &[0, 1, 9], ..sound }).is_err());
+    assert!(prepare(CsrView { col_indices: &[0, 3], ..sound }).is_err());
+    assert!(prepare(CsrView { row_offsets: &[0, 2], ..sound }).is_err());
 }

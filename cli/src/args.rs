@@ -151,13 +151,13 @@ Generated matrices (with ,seed=NUMBER behind one, --seed is for B and C alone):
 Examples:
   hopper-sparse spmm --gen fem:20000 --cols 128 --check
   hopper-sparse spmm --gen blocks:8192x8192,128x64,0.1 --cols 8192 --format bcsr:128x64 --backend gpu
-  hopper-sparse spmm bcsstk33.mtx --cols 128 --format csr --dtype f32 --backend cpu --check
+  hopper-sparse spmm bcsstk33.mtx --cols 128 --format csr --dtype f32 --backend gpu --check
   hopper-sparse spmm weights.safetensors --cols 512 --b-layout col --c-layout col --json
 
 How --format auto chooses: it counts the stored elements of each block size. On the CPU the blocks
 must be at least three quarters full for BCSR to be chosen. On a GPU the format that moves fewer bytes of A and B is
 chosen: CSR reads one entry and one row of B for each nonzero, BCSR one block and its rows of B for
-each block.";
+each block; f32 is always CSR there.";
 
 /// `hopper-sparse convert`
 #[derive(Args, Debug)]

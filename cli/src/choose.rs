@@ -2,6 +2,7 @@
 //!
 //! On a GPU the product is bound by what is moved: the format whose reads of A and B are fewer wins. CSR reads
 //! its entry (index and value) and one row of B for each nonzero; BCSR reads a whole block and the block's rows of B for each block.
+//! In f32 there is no choice: tensor cores, which multiply the blocks, take bf16 and f16 alone, so f32 is CSR.
 //! On the CPU the product is bound by arithmetic on stored elements, zeros included; dense blocks are little
 //! faster per element than single entries, so a block must be at least three quarters full.
 

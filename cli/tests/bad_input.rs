@@ -135,6 +135,20 @@ fn f64_asked_of_the_gpu() {
 }
 
 #[test]
+fn blocks_of_f32_asked_of_the_gpu() {
+    let folder = folder();
+    fs::write(folder.path().join("a.mtx"), SMALL).expect("written");
+    for format in ["bcsr", "bcsr:64x64"] {
+        run_in(
+            folder.path(),
+            &["spmm", "a.mtx", "--cols", "4", "--dtype", "f32", "--format", format, "--backend", "gpu"],
+        )
+        .refused(2)
+        .saying("no GPU kernel multiplies bcsr in f32");
+    }
+}
+
+#[test]
 fn a_gpu_where_there_is_none() {
     let folder = folder();
     fs::write(folder.path().join("a.mtx"), SMALL).expect("written");

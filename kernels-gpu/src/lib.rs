@@ -6,10 +6,12 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
 pub mod bcsr;
+pub mod csr;
 
 use hopper_std::KernelSpec;
 
 /// The specification of every exported kernel.
 pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
-    bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec)
+    let bcsr = bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
+    bcsr.chain(csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec))
 }

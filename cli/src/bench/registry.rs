@@ -8,6 +8,8 @@ use super::implementations as all;
 pub static IMPLEMENTATIONS: &[&dyn Implementation] = &[
     #[cfg(feature = "gpu")]
     &all::ours_spmm_bcsr::Bcsr,
+    #[cfg(feature = "gpu")]
+    &all::ours_spmm_csr::Csr,
     &all::ours_spmm_csr_cpu::CsrCpu,
     &all::naive_spmm_cpu::NaiveCpu,
     #[cfg(feature = "gpu")]

@@ -6,10 +6,19 @@
 use std::cell::{Ref, RefCell};
 
 #[cfg(feature = "gpu")]
+use hopper_sparse::gpu::{DeviceDenseView, DeviceDenseViewMut, DevicePtr};
+#[cfg(feature = "gpu")]
+use hopper_sparse::{Element, Error};
+
+#[cfg(feature = "gpu")]
 use super::device::{DeviceBytes, Gpu};
 use super::elements::Elements;
 use super::error::BenchError;
 use super::operands::Operands;
+#[cfg(feature = "gpu")]
+use super::operands::leading_dimension;
+#[cfg(feature = "gpu")]
+use super::workload::Workload;
 
 /// Whether launches may find their operands in the device's L2 cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -64,6 +73,32 @@ pub struct DenseSet {
     pub b: DeviceBytes,
     /// m x n, in the workload's layout, without gaps.
     pub c: DeviceBytes,
+}
+
+#[cfg(feature = "gpu")]
+impl DenseSet {
+    /// B and C as the library's views.
+    ///
+    /// # Errors
+    /// [`BenchError::Library`] where the sizes do not agree.
+    ///
+    /// # Safety
+    /// The set is one of `workload`, whose types are `T` and `U`; while the views live, all work on the set is on one
+    /// stream.
+    pub unsafe fn views<T: Element, U: Element>(
+        &self,
+        workload: &Workload,
+    ) -> Result<(DeviceDenseView<'_, T>, DeviceDenseViewMut<'_, U>), BenchError> {
+        let Workload { m, n, k, b_layout, c_layout, .. } = *workload;
+        let (b_leading, c_leading) = (leading_dimension(b_layout, k, n), leading_dimension(c_layout, m, n));
+        let (b_address, c_address) = (DevicePtr(self.b.address()), DevicePtr(self.c.address()));
+        // SAFETY: the memory lives as long as `self`; the rest is the caller's promise.
+        unsafe {
+            let b = DeviceDenseView::from_raw_parts(b_address, k, n, b_leading, b_layout).map_err(Error::from)?;
+            let c = DeviceDenseViewMut::from_raw_parts(c_address, m, n, c_leading, c_layout).map_err(Error::from)?;
+            Ok((b, c))
+        }
+    }
 }
 
 impl<'a> Workspace<'a> {

@@ -2,8 +2,9 @@
 
 use cust::device::DeviceAttribute;
 use hopper_sparse::formats::{AnyBcsr, Dense, Layout};
-use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, Event, GpuError, Stream};
+use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, DeviceDenseView, DeviceDenseViewMut, Event, GpuError, Stream};
 use hopper_sparse::ops::bcsr::{BcsrPrepared, BcsrSpmm};
+use hopper_sparse::ops::csr::{CsrPrepared, CsrSpmm};
 use hopper_sparse::{Element, Error};
 
 use super::limit::{Machine, Origin, Rate};
@@ -12,12 +13,55 @@ use crate::choose::Storage;
 use crate::error::{CliError, Result};
 use crate::gpu::Gpu;
 
-/// A block-sparse product whose operands are in device memory.
-struct BcsrProduct<T, C> {
-    product: BcsrPrepared<T>,
-    alpha: f32,
+/// A sparse factor in device memory, of any format.
+trait Factor<T, C> {
+    /// As the library's `launch`.
+    ///
+    /// # Safety
+    /// B and C are on the factor's device, as is the stream, and nothing else uses C or writes to B until the launch is done.
+    unsafe fn launch(
+        &self,
+        stream: &Stream,
+        factors: (f32, f32),
+        b: DeviceDenseView<'_, T>,
+        c: &mut DeviceDenseViewMut<'_, C>,
+    ) -> Result<(), Error>;
+
+    /// The plan, for people.
+    fn plan(&self) -> String;
+}
+
+macro_rules! factors {
+    ($($prepared:ident)*) => {
+        $(
+            impl<T: Element, C: Element> Factor<T, C> for $prepared<T> {
+                unsafe fn launch(
+                    &self,
+                    stream: &Stream,
+                    (alpha, beta): (f32, f32),
+                    b: DeviceDenseView<'_, T>,
+                    c: &mut DeviceDenseViewMut<'_, C>,
+                ) -> Result<(), Error> {
+                    // SAFETY: the caller's promise.
+                    unsafe { Self::launch(self, stream, alpha, b, beta, c) }
+                }
+
+                fn plan(&self) -> String {
+                    Self::plan(self).to_string()
+                }
+            }
+        )*
+    };
+}
+
+factors!(BcsrPrepared CsrPrepared);
+
+/// A product whose operands are in device memory.
+struct GpuProduct<A, T, C> {
+    a: A,
+    /// alpha and beta
+    factors: (f32, f32),
     b: DeviceDense<T>,
-    beta: f32,
     c: DeviceDense<C>,
     shape: (usize, usize, Layout),
     timer: Timer,
@@ -42,46 +86,52 @@ pub fn prepare<T: Element, C: Element>(
     match storage {
         Storage::Bcsr(shape, _) => {
             let a = AnyBcsr::from_csr(problem.a.view(), shape).map_err(CliError::failure)?;
-            Ok(Box::new(prepare_bcsr(gpu, &a, problem)?))
+            Ok(Box::new(GpuProduct::new(gpu, prepare_bcsr(gpu, &a, problem)?, problem)?))
         }
-        Storage::Csr => Err(CliError::usage("no GPU kernel multiplies csr")),
+        Storage::Csr => Ok(Box::new(GpuProduct::new(gpu, prepare_csr(gpu, problem)?, problem)?)),
     }
 }
 
 fn prepare_bcsr<T: Element, C: Element>(
     gpu: &Gpu,
     a: &AnyBcsr<T>,
-    problem: &Problem<'_, T, C>,
-) -> Result<BcsrProduct<T, C>, Error> {
+    Problem { b, c, .. }: &Problem<'_, T, C>,
+) -> Result<BcsrPrepared<T>, Error> {
     let (device, a) = (gpu.device(), a.view());
-    let (b, c) = (problem.b, problem.c);
-    let plan =
-        BcsrSpmm::new(&a, b.num_cols(), C::DTYPE, b.layout(), c.layout()).plan(&a, device.num_multiprocessors())?;
-    Ok(BcsrProduct {
-        product: plan.prepare(device, &a)?,
-        alpha: problem.alpha as f32,
-        b: DeviceDense::from_host(device, b.view())?,
-        beta: problem.beta as f32,
-        c: DeviceDense::from_host(device, c.view())?,
-        shape: (c.num_rows(), c.num_cols(), c.layout()),
-        timer: Timer::new(gpu)?,
-    })
+    let problem = BcsrSpmm::new(&a, b.num_cols(), C::DTYPE, b.layout(), c.layout());
+    problem.plan(&a, device.num_multiprocessors())?.prepare(device, &a)
 }
 
-impl<T: Element, C: Element> BcsrProduct<T, C> {
-    fn launch(&mut self) -> Result<f64, Error> {
-        let Self { product, alpha, b, beta, c, timer, .. } = self;
-        timer.time(|stream| {
-            // SAFETY: B and C are ours, on the device that the product was prepared on, as is the stream; nothing else
-            // touches them before `time` has waited.
-            unsafe { product.launch(stream, *alpha, b.view(), *beta, &mut c.view_mut()) }
+fn prepare_csr<T: Element, C: Element>(
+    gpu: &Gpu,
+    Problem { a, b, c, .. }: &Problem<'_, T, C>,
+) -> Result<CsrPrepared<T>, Error> {
+    let a = a.view();
+    CsrSpmm::new(&a, b.num_cols(), C::DTYPE, b.layout(), c.layout()).plan(&a)?.prepare(gpu.device(), &a)
+}
+
+impl<A: Factor<T, C>, T: Element, C: Element> GpuProduct<A, T, C> {
+    fn new(gpu: &Gpu, a: A, problem: &Problem<'_, T, C>) -> Result<Self, Error> {
+        let (device, b, c) = (gpu.device(), problem.b, problem.c);
+        Ok(Self {
+            a,
+            factors: (problem.alpha as f32, problem.beta as f32),
+            b: DeviceDense::from_host(device, b.view())?,
+            c: DeviceDense::from_host(device, c.view())?,
+            shape: (c.num_rows(), c.num_cols(), c.layout()),
+            timer: Timer::new(gpu)?,
         })
     }
 }
 
-impl<T: Element, C: Element> Prepared<C> for BcsrProduct<T, C> {
+impl<A: Factor<T, C>, T: Element, C: Element> Prepared<C> for GpuProduct<A, T, C> {
     fn launch(&mut self) -> Result<f64> {
-        Ok(Self::launch(self)?)
+        let Self { a, factors, b, c, timer, .. } = self;
+        Ok(timer.time(|stream| {
+            // SAFETY: B and C are ours, on the device that the factor was prepared on, as is the stream; nothing else
+            // touches them before `time` has waited.
+            unsafe { a.launch(stream, *factors, b.view(), &mut c.view_mut()) }
+        })?)
     }
 
     fn output(&mut self) -> Result<Dense<C>> {
@@ -92,7 +142,7 @@ impl<T: Element, C: Element> Prepared<C> for BcsrProduct<T, C> {
     }
 
     fn kernel(&self) -> Option<String> {
-        Some(self.product.plan().to_string())
+        Some(self.a.plan())
     }
 }
 

@@ -91,7 +91,7 @@ impl Family {
     /// The types of A and B that GPU kernels of this family take.
     const fn gpu_dtypes(self) -> &'static [Dtype] {
         match self {
-            Self::Csr => &[],
+            Self::Csr => &[Dtype::Bf16, Dtype::F16, Dtype::F32],
             Self::Bcsr => &[Dtype::Bf16, Dtype::F16],
         }
     }
@@ -200,5 +200,27 @@ fn choose_storage<T: Element, C: Element>(
         }
         (_, _) if is_on_cpu => choose::fullest(&BlockShape::ALL.map(fit)),
         (_, _) => choose::least_traffic(traffic, &BlockShape::ALL.map(fit)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_by_format_and_type() {
+        let bcsr = FormatChoice::Bcsr(None);
+        for (format, input, refusal) in [
+            (FormatChoice::Csr, Dtype::Bf16, None),
+            (FormatChoice::Csr, Dtype::F16, None),
+            (FormatChoice::Csr, Dtype::F32, None),
+            (FormatChoice::Csr, Dtype::F64, Some("no GPU kernel multiplies csr in f64")),
+            (bcsr, Dtype::Bf16, None),
+            (bcsr, Dtype::F32, Some("no GPU kernel multiplies bcsr in f32")),
+            (FormatChoice::Auto, Dtype::F32, None),
+            (FormatChoice::Auto, Dtype::F64, Some("no GPU kernel multiplies f64")),
+        ] {
+            assert_eq!(no_kernel(format, Types { input, output: input }).as_deref(), refusal);
+        }
     }
 }

@@ -9,6 +9,37 @@ pub struct GlobalArray<T> {
     pointer: *const T,
 }
 
+impl<T> GlobalArray<T> {
+    /// The array from element `count` on.
+    ///
+    /// # Safety
+    /// `count` is at most the array's length.
+    #[inline(always)]
+    pub unsafe fn skip(self, count: u64) -> Self {
+        // SAFETY: the caller's promise.
+        Self { pointer: unsafe { self.pointer.add(count as usize) } }
+    }
+
+    /// The address of element 0.
+    #[inline(always)]
+    pub fn as_ptr(self) -> *const T {
+        self.pointer
+    }
+}
+
+impl GlobalArray<u64> {
+    /// Element `index`.
+    ///
+    /// # Safety
+    /// `index` is under the array's length.
+    #[inline(always)]
+    pub unsafe fn get(self, index: u32) -> u64 {
+        // SAFETY: the caller's promise.
+        let [low, high] = unsafe { memory::ld_global_nc_v2_u32(self.pointer.add(index as usize).cast()) };
+        u64::from(low) | u64::from(high) << 32
+    }
+}
+
 impl GlobalArray<u32> {
     /// Element `index`.
     ///

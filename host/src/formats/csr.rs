@@ -263,6 +263,16 @@ impl<'a, T> CsrView<'a, T> {
         self.values.len()
     }
 
+    /// Checks what [`CsrPattern`] and [`Csr`] promise, which a view put together by hand need not keep.
+    ///
+    /// # Errors
+    /// As [`CsrPattern::try_new`], and [`FormatError::Length`] where there is not one value per entry.
+    pub fn check(&self) -> Result<(), FormatError> {
+        check_sizes(self.num_rows, self.num_cols)?;
+        check_compressed(self.num_rows, self.num_cols, self.row_offsets, self.col_indices)?;
+        check_length("values", self.col_indices.len(), self.values.len())
+    }
+
     /// The columns and values of one row.
     ///
     /// # Panics

@@ -6,8 +6,11 @@ use crate::element::Dtype;
 use crate::formats::{Axis, BlockShape};
 
 pub mod bcsr;
+pub mod csr;
+mod dense_factors;
 mod shape;
 
+use dense_factors::DenseFactors;
 pub(crate) use shape::check_spmm_shapes;
 
 /// A matrix of C = alpha A B + beta C.
@@ -71,6 +74,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dtype { kernel, dtype, offered } => write!(f, "the {kernel} kernels take {offered}, not {dtype}"),
+            Self::Output { kernel, input: Dtype::F32, output } => {
+                write!(f, "the {kernel} kernels write f32 from f32, not {output}")
+            }
             Self::Output { kernel, input, output } => {
                 write!(f, "the {kernel} kernels write {input} or f32 from {input}, not {output}")
             }

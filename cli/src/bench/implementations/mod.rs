@@ -3,6 +3,8 @@
 pub mod naive_spmm_cpu;
 #[cfg(feature = "gpu")]
 pub mod ours_spmm_bcsr;
+#[cfg(feature = "gpu")]
+pub mod ours_spmm_csr;
 pub mod ours_spmm_csr_cpu;
 #[cfg(feature = "gpu")]
 pub mod vendor_gemm_cublaslt;

@@ -1,14 +1,13 @@
 //! The library's block-sparse product on the device.
 
 use hopper_sparse::formats::{AnyBcsr, BcsrView, BlockShape, CsrView, FillStatistics};
-use hopper_sparse::gpu::{DeviceDenseView, DeviceDenseViewMut, DevicePtr};
 use hopper_sparse::ops::bcsr::{BcsrPrepared, BcsrSpmm};
 use hopper_sparse::{Element, Error};
 
 use crate::bench::elements::with_dtype;
 use crate::bench::error::BenchError;
 use crate::bench::implementation::{Implementation, Place, Prepared, Refusal};
-use crate::bench::operands::{leading_dimension, product_flops};
+use crate::bench::operands::product_flops;
 use crate::bench::workload::Workload;
 use crate::bench::workspace::Workspace;
 
@@ -92,16 +91,10 @@ struct Ready<'a, T, U> {
 impl<T: Element, U: Element> Prepared for Ready<'_, T, U> {
     fn launch(&mut self, set: usize) -> Result<(), BenchError> {
         let (gpu, sets) = self.workspace.on_device();
-        let Workload { m, n, k, b_layout, c_layout, .. } = self.workspace.operands().workload;
-        let (b_leading, c_leading) = (leading_dimension(b_layout, k, n), leading_dimension(c_layout, m, n));
-        let (b_address, c_address) = (DevicePtr(sets[set].b.address()), DevicePtr(sets[set].c.address()));
-        // SAFETY: the workspace's set holds matrices of these shapes and layouts without gaps, in types T and U, on the
-        // device that this was prepared on. It outlives `self`, and all work is on the one stream, which is waited for
-        // before a set is read or filled from elsewhere.
+        // SAFETY: the set is the workload's, whose types are T and U, on the device that this was prepared on. It outlives
+        // `self`, and all work is on the one stream, which is waited for before a set is read or filled from elsewhere.
         unsafe {
-            let b = DeviceDenseView::<T>::from_raw_parts(b_address, k, n, b_leading, b_layout).map_err(Error::from)?;
-            let mut c =
-                DeviceDenseViewMut::<U>::from_raw_parts(c_address, m, n, c_leading, c_layout).map_err(Error::from)?;
+            let (b, mut c) = sets[set].views::<T, U>(&self.workspace.operands().workload)?;
             Ok(self.prepared.launch(gpu.stream(), 1.0, b, 0.0, &mut c)?)
         }
     }

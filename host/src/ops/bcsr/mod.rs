@@ -11,7 +11,7 @@ use core::fmt;
 
 use kernels_gpu::bcsr::{BLayout, CONFIGURATIONS, Configuration, Dtype as KernelDtype};
 
-use super::{PlanError, Refusal};
+use super::{DenseFactors, PlanError, Refusal};
 use crate::element::{Dtype, Element};
 use crate::formats::{BcsrView, BlockShape, Layout};
 
@@ -42,19 +42,7 @@ pub struct BcsrSpmm {
 
 impl fmt::Display for BcsrSpmm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letter = |layout| if layout == Layout::RowMajor { "row" } else { "col" };
-        write!(
-            f,
-            "bcsr {} {}x{}x{} {} -> {}, B {}, C {}",
-            self.block,
-            self.num_rows,
-            self.num_cols,
-            self.num_inner,
-            self.dtype,
-            self.output,
-            letter(self.b_layout),
-            letter(self.c_layout)
-        )
+        write!(f, "bcsr {} {}", self.block, self.factors())
     }
 }
 
@@ -106,19 +94,17 @@ impl BcsrSpmm {
         if kernel_dtype(self.dtype).is_none() {
             return Err(Refusal::Dtype { kernel: "BCSR", dtype: self.dtype, offered: "bf16 and f16" });
         }
-        if self.output != self.dtype && self.output != Dtype::F32 {
-            return Err(Refusal::Output { kernel: "BCSR", input: self.dtype, output: self.output });
-        }
+        self.factors().check_output("BCSR")?;
         if !self.block.is_offered() {
             return Err(Refusal::Block { block: self.block });
         }
-        for size in [self.num_rows, self.num_inner, self.num_cols] {
-            // Coordinates of tensor copies are signed 32-bit numbers, and the last tile may reach over the edge.
-            if size > i32::MAX as usize - 1024 {
-                return Err(Refusal::Size { size: size as u64, most: i32::MAX as u64 - 1024 });
-            }
-        }
-        Ok(())
+        // Coordinates of tensor copies are signed 32-bit numbers, and the last tile may reach over the edge.
+        self.factors().check_sizes(i32::MAX as u64 - 1024)
+    }
+
+    fn factors(&self) -> DenseFactors {
+        let Self { num_rows, num_inner, num_cols, dtype, output, b_layout, c_layout, .. } = *self;
+        DenseFactors { num_rows, num_inner, num_cols, dtype, output, b_layout, c_layout }
     }
 
     /// Whether `configuration` can serve the problem.

@@ -16,7 +16,7 @@ use crate::gpu::{
     AlignedCopy, Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, DevicePtr, GpuError, Kernel, L2Promotion,
     Stream, TensorElement, TensorMap, TensorMapSpec, TensorMapSwizzle, TensorMaps,
 };
-use crate::ops::{Operand, PlanError, check_spmm_shapes};
+use crate::ops::{Operand, PlanError};
 
 /// Maps are kept for this many matrices B; one more, and all are made anew.
 const MAX_MAPS: usize = 64;
@@ -124,15 +124,7 @@ impl<T: Element> BcsrPrepared<T> {
         beta: f32,
         c: &mut DeviceDenseViewMut<'_, U>,
     ) -> Result<(), Error> {
-        let problem = self.plan.problem;
-        let shape = (problem.num_rows, problem.num_inner);
-        check_spmm_shapes(shape, (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
-        if b.num_cols() != problem.num_cols || b.layout() != problem.b_layout {
-            return Err(PlanError::NotPlanned { operand: Operand::B }.into());
-        }
-        if U::DTYPE != problem.output || c.layout() != problem.c_layout {
-            return Err(PlanError::NotPlanned { operand: Operand::C }.into());
-        }
+        self.plan.problem.factors().check_planned(&b, c)?;
         if self.plan.num_tiles() == 0 {
             return Ok(());
         }

@@ -1,0 +1,330 @@
+//! What a CSR kernel is made of: element types, the sharing out of work, arguments.
+
+use hopper_std::KernelSpec;
+use hopper_std::global::GlobalArray;
+use hopper_std::half::{Bf16, F16, Half};
+use hopper_std::ptx::memory::{
+    ld_global_nc_u16, ld_global_nc_u32, ld_global_u16, ld_global_u32, st_global_u16, st_global_u32,
+};
+
+/// Threads of a block.
+pub const THREADS: u32 = 128;
+
+/// Blocks on a multiprocessor at once: 64 registers a thread.
+pub const MIN_BLOCKS: u32 = 8;
+
+/// The largest M, N or K: positions past the last row and column of a launch still fit 32 bits.
+pub const MAX_SIZE: u64 = u32::MAX as u64 - 1024;
+
+/// The largest grid along y; chunks beyond it are done in turns.
+const MAX_GRID_Y: u32 = 65_535;
+
+/// A type that A, B and C may have.
+pub trait Element: Copy + 'static {
+    /// Elements in a 32-bit word.
+    const PER_WORD: usize;
+
+    /// Widens the elements of a word; the second is zero where there is but one.
+    fn unpack(word: u32) -> (f32, f32);
+
+    /// Rounds to nearest even and packs a word; of the first alone where it holds but one.
+    fn pack(first: f32, second: f32) -> u32;
+
+    /// Loads and widens an element that nobody writes during the kernel.
+    ///
+    /// # Safety
+    /// The address is readable and aligned.
+    unsafe fn load_constant(address: *const Self) -> f32;
+
+    /// Loads and widens an element.
+    ///
+    /// # Safety
+    /// The address is readable and aligned.
+    unsafe fn load(address: *const Self) -> f32;
+
+    /// Rounds and stores an element.
+    ///
+    /// # Safety
+    /// The address is writable and aligned.
+    unsafe fn store(address: *mut Self, value: f32);
+}
+
+macro_rules! half_element {
+    ($($half:ident)*) => {
+        $(
+            impl Element for $half {
+                const PER_WORD: usize = 2;
+
+                #[inline(always)]
+                fn unpack(word: u32) -> (f32, f32) {
+                    <Self as Half>::unpack(word)
+                }
+
+                #[inline(always)]
+                fn pack(first: f32, second: f32) -> u32 {
+                    <Self as Half>::pack(first, second)
+                }
+
+                #[inline(always)]
+                unsafe fn load_constant(address: *const Self) -> f32 {
+                    // SAFETY: the caller's promise.
+                    <Self as Half>::unpack(u32::from(unsafe { ld_global_nc_u16(address.cast()) })).0
+                }
+
+                #[inline(always)]
+                unsafe fn load(address: *const Self) -> f32 {
+                    // SAFETY: the caller's promise.
+                    <Self as Half>::unpack(u32::from(unsafe { ld_global_u16(address.cast()) })).0
+                }
+
+                #[inline(always)]
+                unsafe fn store(address: *mut Self, value: f32) {
+                    // SAFETY: the caller's promise.
+                    unsafe { st_global_u16(address.cast(), <Self as Half>::pack(value, 0.0) as u16) }
+                }
+            }
+        )*
+    };
+}
+
+half_element!(Bf16 F16);
+
+impl Element for f32 {
+    const PER_WORD: usize = 1;
+
+    #[inline(always)]
+    fn unpack(word: u32) -> (f32, f32) {
+        (f32::from_bits(word), 0.0)
+    }
+
+    #[inline(always)]
+    fn pack(first: f32, _: f32) -> u32 {
+        first.to_bits()
+    }
+
+    #[inline(always)]
+    unsafe fn load_constant(address: *const Self) -> f32 {
+        // SAFETY: the caller's promise.
+        f32::from_bits(unsafe { ld_global_nc_u32(address.cast()) }[0])
+    }
+
+    #[inline(always)]
+    unsafe fn load(address: *const Self) -> f32 {
+        // SAFETY: the caller's promise.
+        f32::from_bits(unsafe { ld_global_u32(address.cast()) }[0])
+    }
+
+    #[inline(always)]
+    unsafe fn store(address: *mut Self, value: f32) {
+        // SAFETY: the caller's promise.
+        unsafe { st_global_u32(address.cast(), [value.to_bits()]) }
+    }
+}
+
+/// Which columns of a chunk a thread computes, and how it reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Columns {
+    /// One, by a load of one element.
+    Spread1 = 0,
+    /// Four that lie a team apart, each by a load of one element.
+    Spread4 = 1,
+    /// Two neighbours, by one load.
+    Packed2 = 2,
+    /// Four neighbours, by one load.
+    Packed4 = 3,
+    /// Eight neighbours, by one load: of 16-bit elements.
+    Packed8 = 4,
+}
+
+impl Columns {
+    /// How many there are.
+    pub const fn count(self) -> u32 {
+        match self {
+            Self::Spread1 => 1,
+            Self::Packed2 => 2,
+            Self::Spread4 | Self::Packed4 => 4,
+            Self::Packed8 => 8,
+        }
+    }
+
+    /// The best for `num_cols` columns of `element_bytes` bytes each, where the columns of B are neighbours in memory and
+    /// its rows start at multiples of `alignment_bytes`. An alignment of one element stands also for a B whose columns
+    /// are no neighbours.
+    pub const fn best(num_cols: u32, element_bytes: u32, alignment_bytes: u32) -> Self {
+        let candidates = [Self::Packed8, Self::Packed4, Self::Packed2];
+        let mut index = 0;
+        while index < candidates.len() {
+            let count = candidates[index].count();
+            let bytes = count * element_bytes;
+            // One load has 4, 8 or 16 bytes.
+            if bytes <= 16 && alignment_bytes.is_multiple_of(bytes) && num_cols.is_multiple_of(count) {
+                return candidates[index];
+            }
+            index += 1;
+        }
+        if num_cols < 4 { Self::Spread1 } else { Self::Spread4 }
+    }
+}
+
+/// How the work of one launch is shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// The columns of a thread.
+    pub columns: Columns,
+    /// The logarithm to base 2 of the number of threads of a team: 0 to 5.
+    pub team_log2: u32,
+    /// Blocks along x: rows.
+    pub grid_x: u32,
+    /// Blocks along y: chunks of columns.
+    pub grid_y: u32,
+}
+
+impl Geometry {
+    /// The smallest team that covers all columns, or a warp. `num_rows` and `num_cols` are at least 1 and at most
+    /// [`MAX_SIZE`].
+    pub const fn new(num_rows: u32, num_cols: u32, columns: Columns) -> Self {
+        let wanted = num_cols.div_ceil(columns.count());
+        let team_log2 = if wanted >= 32 { 5 } else { wanted.next_power_of_two().trailing_zeros() };
+        let num_chunks = num_cols.div_ceil(columns.count() << team_log2);
+        Self {
+            columns,
+            team_log2,
+            grid_x: num_rows.div_ceil(THREADS >> team_log2),
+            grid_y: if num_chunks < MAX_GRID_Y { num_chunks } else { MAX_GRID_Y },
+        }
+    }
+
+    /// Threads that share a row.
+    pub const fn team(&self) -> u32 {
+        1 << self.team_log2
+    }
+
+    /// Columns of a chunk.
+    pub const fn chunk(&self) -> u32 {
+        self.columns.count() << self.team_log2
+    }
+}
+
+/// The type of C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum OutputKind {
+    /// That of A and B.
+    Input = 0,
+    /// f32.
+    Float = 1,
+}
+
+/// The arguments of every CSR kernel, in the order of its parameters.
+///
+/// | parameter | what it is |
+/// | --- | --- |
+/// | `row_offsets` | M + 1 words of 64 bits: where each row's entries begin |
+/// | `col_indices` | the column of each entry, under K |
+/// | `values` | the value of each entry |
+/// | `b` | B |
+/// | `b_row_stride`, `b_col_stride` | from row to row and from column to column of B, in elements |
+/// | `c` | C |
+/// | `c_row_stride`, `c_col_stride` | from row to row and from column to column of C, in elements |
+/// | `num_rows`, `num_cols` | M and N, at most [`MAX_SIZE`] |
+/// | `alpha`, `beta` | scalars; with alpha = 0 A and B are not read, with beta = 0 C is not |
+/// | `output` | [`OutputKind`] |
+/// | `columns` | [`Columns`]; a packed kind only where [`Columns::best`] allows it or a wider one |
+/// | `team_log2` | [`Geometry::team_log2`] |
+///
+/// The grid is that of [`Geometry`].
+#[derive(Clone, Copy)]
+pub struct Arguments<E> {
+    /// Where each row's entries begin.
+    pub row_offsets: GlobalArray<u64>,
+    /// The column of each entry.
+    pub col_indices: GlobalArray<u32>,
+    /// The value of each entry.
+    pub values: GlobalArray<E>,
+    /// B.
+    pub b: GlobalArray<E>,
+    /// From row to row of B, in elements.
+    pub b_row_stride: u64,
+    /// From column to column of B, in elements.
+    pub b_col_stride: u64,
+    /// C.
+    pub c: *mut u8,
+    /// From row to row of C, in elements.
+    pub c_row_stride: u64,
+    /// From column to column of C, in elements.
+    pub c_col_stride: u64,
+    /// M.
+    pub num_rows: u32,
+    /// N.
+    pub num_cols: u32,
+    /// Factor of A B.
+    pub alpha: f32,
+    /// Factor of what C held.
+    pub beta: f32,
+    /// An [`OutputKind`].
+    pub output: u32,
+    /// A [`Columns`].
+    pub columns: u32,
+    /// The logarithm of the team's size.
+    pub team_log2: u32,
+}
+
+/// The element type of A and B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dtype {
+    /// bfloat16.
+    Bf16,
+    /// IEEE binary16.
+    F16,
+    /// IEEE binary32.
+    F32,
+}
+
+/// What the host must know of one exported kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Configuration {
+    /// Its launch contract.
+    pub spec: &'static KernelSpec,
+    /// The type of A and B.
+    pub dtype: Dtype,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_load_that_alignment_and_columns_allow() {
+        for (num_cols, element_bytes, alignment, columns) in [
+            (128, 2, 256, Columns::Packed8),
+            (128, 4, 256, Columns::Packed4),
+            (128, 2, 8, Columns::Packed4),
+            (100, 2, 256, Columns::Packed4),
+            (102, 4, 256, Columns::Packed2),
+            (128, 2, 2, Columns::Spread4),
+            (129, 4, 256, Columns::Spread4),
+            (2, 2, 4, Columns::Packed2),
+            (3, 4, 16, Columns::Spread1),
+            (1, 2, 256, Columns::Spread1),
+        ] {
+            assert_eq!(Columns::best(num_cols, element_bytes, alignment), columns, "{num_cols} of {element_bytes}");
+        }
+    }
+
+    #[test]
+    fn teams_cover_every_column_once() {
+        for num_cols in [1, 2, 3, 5, 31, 32, 33, 128, 129, 1000, 4096, MAX_SIZE as u32] {
+            for columns in [Columns::Spread1, Columns::Spread4, Columns::Packed2, Columns::Packed4, Columns::Packed8] {
+                let geometry = Geometry::new(1000, num_cols, columns);
+                let chunks = u64::from(num_cols.div_ceil(geometry.chunk()));
+                assert!(geometry.team() <= 32);
+                assert_eq!(u64::from(geometry.grid_y), chunks.min(u64::from(MAX_GRID_Y)));
+                let half_a_team = u64::from(geometry.chunk() / 2);
+                assert!(geometry.team_log2 == 0 || geometry.team() == 32 || half_a_team < u64::from(num_cols));
+            }
+        }
+        let widest = Geometry::new(MAX_SIZE as u32, MAX_SIZE as u32, Columns::Packed8);
+        assert!(widest.grid_x <= i32::MAX as u32);
+    }
+}
