@@ -1,5 +1,7 @@
 //! The GPU kernels against the reference: the suite of the CPU backend, and what only a device has.
 
+#![cfg(feature = "gpu")]
+
 #[path = "suite/gpu.rs"]
 mod gpu;
 mod suite;

@@ -15,6 +15,7 @@ mod output;
 mod progress;
 mod random;
 mod spmm;
+mod statistics;
 mod table;
 
 use std::io::{ErrorKind, Write};

@@ -1,27 +1,81 @@
-//! Seeded values for B and C.
+//! Random numbers that a seed repeats on every machine, also when drawn in parallel.
 
 use hopper_sparse::Element;
 use hopper_sparse::formats::{Dense, Layout};
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): a counter, mixed.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: u64,
+}
+
+const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Random {
+    /// Numbers that depend on `seed` alone.
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// The next 64 random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(INCREMENT);
+        mix(self.state)
+    }
+
+    /// A number under `limit`, or 0 where `limit` is 0. The bias is at most `limit` in 2^64.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.next_u64()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// Number `index` of the stream `stream`: uniform in [-1, 1).
+    pub fn at(stream: u64, index: u64) -> f32 {
+        let bits = mix(stream.wrapping_add(index.wrapping_mul(INCREMENT)));
+        // The upper 24 bits: each value is a whole number of 2^-23, exact in f32.
+        (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+}
 
 /// A matrix of values spread evenly over [-1, 1), each a function of seed, row and column alone.
 pub fn dense<T: Element>(num_rows: usize, num_cols: usize, layout: Layout, seed: u64) -> Dense<T> {
     Dense::from_fn(num_rows, num_cols, layout, |row, col| {
         let position = (row as u64) << 32 | col as u64;
-        let bits = mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(mix(position)));
+        let bits = mix(seed.wrapping_mul(INCREMENT).wrapping_add(mix(position)));
         T::from_f64((bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
     })
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
+/// The finalizer of SplitMix64.
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_fill_the_interval_evenly() {
+        let values: Vec<f32> = (0..10_000).map(|index| Random::at(3, index)).collect();
+        assert!(values.iter().all(|value| (-1.0..1.0).contains(value)));
+        let mean: f32 = values.iter().sum::<f32>() / values.len() as f32;
+        let square: f32 = values.iter().map(|value| value * value).sum::<f32>() / values.len() as f32;
+        assert!(mean.abs() < 0.03, "{mean}");
+        assert!((square - 1.0 / 3.0).abs() < 0.02, "{square}");
+    }
+
+    #[test]
+    fn below_stays_below_and_reaches_every_value() {
+        let mut random = Random::new(1);
+        let mut seen = [0_u32; 5];
+        for _ in 0..1000 {
+            seen[random.below(5) as usize] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 100), "{seen:?}");
+        assert_eq!(random.below(0), 0);
+    }
 
     #[test]
     fn values_depend_on_seed_and_place_but_not_on_layout() {

@@ -3,6 +3,8 @@
 //! An implementation is a closure over views; [`check`] puts it through every shape, layout and factor for one pair of
 //! element types. Results are poisoned before each run, the seed is fresh and stands in each failure's message.
 
+#![allow(dead_code, reason = "each test program uses a part of the suite")]
+
 pub mod operands;
 
 use hopper_sparse::formats::{BlockShape, DenseView, DenseViewMut, Layout};

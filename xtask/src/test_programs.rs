@@ -1,37 +1,53 @@
 //! The test programs that use a GPU.
 
-use crate::{Result, cargo};
-use std::path::PathBuf;
+use crate::{Result, cargo, root};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
-
-/// Tests that do not run where only their program is.
-const NEED_THE_REPOSITORY: [&str; 3] = ["compile_fail", "contracts", "own_kernel"];
 
 /// A compiled test program.
 pub(crate) struct TestProgram {
-    /// The test target's name: `spmm` for tests/spmm.rs, the package's name for its unit tests.
+    /// The test target's name: `device` for tests/device.rs.
     pub(crate) name: String,
     /// The program.
     pub(crate) executable: PathBuf,
 }
 
-/// Compiles the tests of the packages that may use a GPU, with these further arguments for cargo.
-///
-/// Those that need the repository (`contracts` reads the kept PTX, the others start a compiler) are left out.
+/// A test that may use a GPU names this module, which decides what happens where there is none.
+const GPU_MODULE: &str = "suite/gpu.rs";
+
+/// Compiles the tests that may use a GPU, with these further arguments for cargo.
 pub(crate) fn build(arguments: &[&str]) -> Result<Vec<TestProgram>> {
-    let output = cargo()
-        .args(["test", "--no-run", "--lib", "--tests", "--message-format=json-render-diagnostics"])
-        .args(["--package", "hopper-sparse", "--package", "cuda-loader"])
-        .args(arguments)
-        .stderr(Stdio::inherit())
-        .output()?;
+    let mut command = cargo();
+    command.args(["test", "--no-run", "--message-format=json-render-diagnostics"]).args(arguments);
+    // cuda-loader's test meets the driver without our library between them.
+    command.args(["--package", "cuda-loader", "--test", "cust", "--package", "hopper-sparse"]);
+    for test in gpu_tests(&root().join("tests"))? {
+        command.args(["--test", &test]);
+    }
+    let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err("the tests do not compile".into());
     }
     let text = String::from_utf8(output.stdout)?;
-    let mut programs: Vec<TestProgram> = text.lines().filter_map(read_message).collect();
-    programs.retain(|test| !NEED_THE_REPOSITORY.contains(&test.name.as_str()));
-    Ok(programs)
+    Ok(text.lines().filter_map(read_message).collect())
+}
+
+/// The names of the tests in a folder that may use a GPU, sorted.
+fn gpu_tests(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in folder.read_dir()? {
+        let path = entry?.path();
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        if is_source && fs::read_to_string(&path)?.contains(GPU_MODULE) {
+            names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    match names.is_empty() {
+        true => Err(format!("no test in {} names {GPU_MODULE}", folder.display()).into()),
+        false => Ok(names),
+    }
 }
 
 /// Reads cargo's message about one artifact, where that is a test program.
@@ -66,5 +82,12 @@ mod tests {
         let library = library.replace(r#""executable":"/t/spmm-1""#, r#""executable":null"#);
         assert!(read_message(&library).is_none());
         assert!(read_message(r#"{"reason":"build-finished","success":true}"#).is_none());
+    }
+
+    #[test]
+    fn the_tests_that_use_a_gpu_are_found() {
+        let tests = gpu_tests(&root().join("tests")).unwrap();
+        assert!(tests.contains(&"device".to_owned()) && tests.contains(&"spmm_gpu".to_owned()), "{tests:?}");
+        assert!(!tests.contains(&"spmm_cpu".to_owned()), "{tests:?}");
     }
 }

@@ -6,10 +6,10 @@ use hopper_sparse::formats::Layout;
 use super::device::Gpu;
 use super::elements::Elements;
 use super::error::BenchError;
-use super::random::Random;
 use super::session::{Limits, Progress};
-use super::statistics::Summary;
 use super::vendor::cublaslt::{DenseProduct, Shape};
+use crate::random::Random;
+use crate::statistics::Summary;
 
 /// Far more than the cache holds.
 const COPY_BYTES: usize = 1 << 30;

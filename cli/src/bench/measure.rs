@@ -8,9 +8,9 @@ use super::implementation::{Implementation, Place, Prepared};
 use super::operands::{Operands, Stored};
 use super::record::{Row, Status};
 use super::session::{Progress, Session, Settings};
-use super::statistics::Summary;
 use super::workload::layout_name;
 use super::workspace::Workspace;
+use crate::statistics::Summary;
 
 /// Launches before the first sample.
 const NUM_WARM_UP: usize = 3;

@@ -19,13 +19,11 @@ mod machine;
 mod matrix_file;
 mod measure;
 mod operands;
-mod random;
 mod record;
 mod registry;
 mod report;
 mod run;
 mod session;
-mod statistics;
 #[cfg(feature = "gpu")]
 mod vendor;
 mod workload;

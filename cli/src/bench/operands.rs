@@ -7,8 +7,8 @@ use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseView
 
 use super::elements::{Elements, with_dtype};
 use super::error::BenchError;
-use super::random::Random;
 use super::workload::{Source, Workload};
+use crate::random::Random;
 
 /// The three arrays of compressed rows, of entries or of blocks.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::record::{Row, Status};
-use super::statistics::geometric_mean;
+use crate::statistics::geometric_mean;
 
 /// Columns, aligned: the first to the left, the others to the right.
 #[derive(Default)]

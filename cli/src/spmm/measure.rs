@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use super::Prepared;
 use crate::error::Result;
 use crate::progress;
+use crate::statistics::quantile;
 
 /// Where nobody says how often to launch: this often,
 const DEFAULT_REPEAT: usize = 20;
@@ -51,12 +52,7 @@ impl Samples {
 
     /// The middle time, or the mean of the middle two.
     pub fn median(&self) -> f64 {
-        let middle = self.sorted.len() / 2;
-        if self.sorted.len() % 2 == 1 {
-            self.sorted[middle]
-        } else {
-            f64::midpoint(self.sorted[middle - 1], self.sorted[middle])
-        }
+        quantile(&self.sorted, 0.5)
     }
 
     /// The shortest time.

@@ -132,8 +132,9 @@ impl Exact {
 /// How far a result may be from the exact one: twice as far as a naive kernel's with the same types, and never less
 /// than its unavoidable roundings, since a naive kernel may be lucky.
 ///
-/// The roundings are one of the exact value to the output's type, and one of the sum of the terms' magnitudes to the
-/// accumulator's.
+/// The roundings are one of the exact value to the output's type, and two of the sum of the terms' magnitudes to the
+/// accumulator's: one bounds what the products lose, and additions of terms of either sign hardly ever lose more than
+/// the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     /// The largest [`ErrorReport::relative_frobenius`] accepted.
@@ -148,7 +149,7 @@ impl Tolerance {
         let (mut size, mut roundings) = (Norm::default(), Norm::default());
         let mut largest = 0f64;
         for (&value, &magnitude) in exact.values.data().iter().zip(exact.magnitudes.data()) {
-            let rounding = rounding(value, output) + rounding(magnitude, accumulator);
+            let rounding = rounding(value, output) + 2.0 * rounding(magnitude, accumulator);
             if rounding.is_finite() {
                 size.add(value);
                 roundings.add(rounding);

@@ -229,7 +229,7 @@ impl OutputKind {
 /// | parameter | what it is |
 /// | --- | --- |
 /// | `map_a` | blocks of A: dimensions (BC, BR, number of blocks), box (BC, BR / cluster, 1) |
-/// | `map_b` | B: dimensions (N, K) row-major, (K, N) column-major; box of [`Panel::Tile`] |
+/// | `map_b` | B: dimensions (N, K) row-major, (K, N) column-major; box of `Panel::Tile` |
 /// | `blocks` | `[block index, block column]` for each block, padded to whole stages in each row block |
 /// | `tiles` | [`TileWork`] for each tile, by worker |
 /// | `tile_offsets` | where each worker's tiles begin; one more than there are workers |

@@ -8,6 +8,12 @@
 //! Two ways: the fast one packs to 16 bits first (beta = 0, aligned, whole eights) and is written out for every register; the general
 //! one exchanges floats, in a loop over groups of eight registers, and stores element by element where it must.
 
+#![allow(
+    clippy::erasing_op,
+    clippy::identity_op,
+    reason = "the unrolled indices start at zero, and one form serves all"
+)]
+
 use hopper_std::half::Half;
 use hopper_std::hint::opaque;
 use hopper_std::ptx::memory::{

@@ -99,7 +99,7 @@ macro_rules! kernels {
             use super::*;
 
             $(
-                #[doc = concat!("Configuration of [`", stringify!($name), "`].")]
+                #[doc = concat!("Configuration of [`fn@", stringify!($name), "`].")]
                 #[allow(non_camel_case_types)]
                 pub enum $name {}
 

@@ -60,6 +60,7 @@ pub enum Cluster {
 
 /// What was chosen for a problem and a pattern.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only a prepared product reads the lists"))]
 pub struct BcsrPlan {
     problem: BcsrSpmm,
     configuration: &'static Configuration,

@@ -28,8 +28,9 @@ impl Summary {
     }
 }
 
-/// The value below which a part `fraction` of `sorted` lies, between two samples by straight line.
-fn quantile(sorted: &[f64], fraction: f64) -> f64 {
+/// The value below which a part `fraction` of `sorted` lies, between two samples by straight line; at least one sample,
+/// ascending.
+pub fn quantile(sorted: &[f64], fraction: f64) -> f64 {
     let position = fraction * (sorted.len() - 1) as f64;
     let below = position.floor() as usize;
     let above = position.ceil() as usize;
