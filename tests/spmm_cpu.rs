@@ -4,6 +4,7 @@ mod suite;
 
 use hopper_sparse::formats::{Axis, BlockShape, Dense, DenseView, DenseViewMut, Layout};
 use hopper_sparse::ops::{Operand, PlanError};
+use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Error, Result, bf16, cpu, f16};
 use suite::operands::{Buffer, Padding, Random, Sparse, SparseArrays};
 use suite::{Case, Format, Placement};
@@ -30,7 +31,7 @@ const FORMATS: [Format; 4] = [
 
 fn check_formats<T: Element, U: Element>() {
     for format in FORMATS {
-        suite::check::<T, U>(format, multiply);
+        suite::check::<T, U>(format, Unit::Core, multiply);
     }
 }
 
@@ -70,6 +71,7 @@ fn long_rows_are_right() {
             alpha: 1.0,
             beta: 0.0,
             seed: Random::fresh().next(),
+            unit: Unit::Core,
         };
         suite::check_case::<bf16, f32>(&case, suite::Specials::None, &multiply);
         suite::check_case::<f32, f32>(&case, suite::Specials::None, &multiply);
@@ -141,13 +143,13 @@ mod the_suite_refuses {
     #[test]
     #[should_panic(expected = "wrong: ")]
     fn a_result_that_is_not_written() {
-        suite::check::<f32, f32>(Format::Csr, |_, _, _, _, _| Ok(()));
+        suite::check::<f32, f32>(Format::Csr, Unit::Core, |_, _, _, _, _| Ok(()));
     }
 
     #[test]
     #[should_panic(expected = "wrong: ")]
     fn a_result_that_was_rounded_on_the_way() {
-        suite::check::<f32, f32>(Format::Csr, |alpha, a, b, beta, c| {
+        suite::check::<f32, f32>(Format::Csr, Unit::Core, |alpha, a, b, beta, c| {
             multiply(alpha, a, b, beta, c)?;
             for line in c.lines_mut() {
                 line.iter_mut().for_each(|element| *element = bf16::from_f32(*element).to_f32());
@@ -159,7 +161,7 @@ mod the_suite_refuses {
     #[test]
     #[should_panic(expected = "wrong: ")]
     fn beta_zero_that_reads_c() {
-        suite::check::<f32, f32>(Format::Csr, |alpha, a, b, beta, c| {
+        suite::check::<f32, f32>(Format::Csr, Unit::Core, |alpha, a, b, beta, c| {
             let old = c.as_view().to_dense(c.layout());
             multiply(alpha, a, b, beta, c)?;
             for i in 0..c.num_rows() {
@@ -174,7 +176,7 @@ mod the_suite_refuses {
     #[test]
     #[should_panic(expected = "memory between lines of C changed")]
     fn writes_between_lines() {
-        suite::check::<f32, f32>(Format::Csr, |alpha, a, b, beta, c| {
+        suite::check::<f32, f32>(Format::Csr, Unit::Core, |alpha, a, b, beta, c| {
             multiply(alpha, a, b, beta, c)?;
             let line_len = match c.layout() {
                 Layout::RowMajor => c.num_cols(),

@@ -13,6 +13,7 @@ use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseView
 use hopper_sparse::gpu::{Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, Stream};
 use hopper_sparse::ops::bcsr::{BcsrSpmm, Cluster};
 use hopper_sparse::ops::csr::CsrSpmm;
+use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, bf16, f16};
 use suite::operands::{Padding, Random, Sparse};
 use suite::{Case, Format, Placement, Specials};
@@ -69,7 +70,7 @@ fn on_device<T: Element, U: Element>(
 }
 
 fn check_block<T: Element, U: Element>(device: &Device, block: BlockShape, cluster: Cluster) {
-    suite::check::<T, U>(Format::Bcsr(block), |alpha, a, b, beta, c| match a {
+    suite::check::<T, U>(Format::Bcsr(block), Unit::TensorCore, |alpha, a, b, beta, c| match a {
         Sparse::Bcsr(a) => multiply_bcsr::<T, U>(device, cluster, (alpha, beta), a, b, c),
         Sparse::Csr(_) => unreachable!("the suite was asked for blocks"),
     });
@@ -135,6 +136,7 @@ fn bcsr_large() {
                 alpha: 1.0,
                 beta: 0.0,
                 seed: random.next(),
+                unit: Unit::TensorCore,
             };
             suite::check_case::<bf16, bf16>(&case, Specials::None, &|alpha, a, b, beta, c: &mut _| match a {
                 Sparse::Bcsr(a) => multiply_bcsr(&device, cluster, (alpha, beta), a, b, c),
@@ -184,7 +186,7 @@ fn bcsr_small_threads_and_streams() {
 }
 
 fn check_csr<T: Element, U: Element>(device: &Device) {
-    suite::check::<T, U>(Format::Csr, |alpha, a, b, beta, c| match a {
+    suite::check::<T, U>(Format::Csr, Unit::Core, |alpha, a, b, beta, c| match a {
         Sparse::Csr(a) => multiply_csr::<T, U>(device, (alpha, beta), a, b, c),
         Sparse::Bcsr(_) => unreachable!("the suite was asked for entries"),
     });
@@ -227,6 +229,7 @@ fn csr_small_widths() {
                 alpha,
                 beta,
                 seed: random.next(),
+                unit: Unit::Core,
             };
             check_csr_case::<bf16, bf16>(&device, &case);
             check_csr_case::<f16, f32>(&device, &case);

@@ -8,6 +8,7 @@
 pub mod operands;
 
 use hopper_sparse::formats::{BlockShape, DenseView, DenseViewMut, Layout};
+use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, reference};
 use operands::{Buffer, Padding, Random, Sparse, SparseArrays};
 
@@ -38,6 +39,8 @@ pub struct Case {
     pub alpha: f64,
     pub beta: f64,
     pub seed: u64,
+    /// Whose error is the yardstick.
+    pub unit: Unit,
 }
 
 /// Whether A and B hold NaN and infinity here and there.
@@ -71,6 +74,7 @@ const FACTORS: [(f64, f64); 6] = [(1.0, 0.0), (0.5, -2.0), (1.0, 1.0), (-1.25, 0
 /// Puts an implementation through the suite.
 pub fn check<T: Element, U: Element>(
     format: Format,
+    unit: Unit,
     multiply: impl Fn(f64, Sparse<'_, T>, DenseView<'_, T>, f64, &mut DenseViewMut<'_, U>) -> Result<()>,
 ) {
     let mut random = Random::fresh();
@@ -79,7 +83,7 @@ pub fn check<T: Element, U: Element>(
         for (b, c) in placements() {
             let &(alpha, beta) = factors.next().expect("a cycle has no end");
             let density = [0.02, 0.1, 0.5][random.below(3)];
-            let case = Case { format, shape, density, b, c, alpha, beta, seed: random.next() };
+            let case = Case { format, shape, density, b, c, alpha, beta, seed: random.next(), unit };
             check_case(&case, Specials::None, &multiply);
         }
         for specials in [Specials::None, Specials::Some] {
@@ -93,6 +97,7 @@ pub fn check<T: Element, U: Element>(
                 alpha: 1.0,
                 beta: f64::from(u8::from(random.below(2) == 1)),
                 seed: random.next(),
+                unit,
             };
             check_case(&case, specials, &multiply);
         }
@@ -130,8 +135,8 @@ pub fn check_case<T: Element, U: Element>(
     }
     let (alpha, beta) = (case.alpha, case.beta);
     let exact = reference::spmm(alpha, &a.view(), b.view(), beta, c.view()).expect("the shapes agree");
-    let tolerance =
-        reference::naive::tolerance(alpha, &a.view(), b.view(), beta, c.view(), &exact).expect("the shapes agree");
+    let tolerance = reference::naive::tolerance(case.unit, alpha, &a.view(), b.view(), beta, c.view(), &exact)
+        .expect("the shapes agree");
 
     multiply(alpha, a.view(), b.view(), beta, &mut c.view_mut())
         .unwrap_or_else(|error| panic!("{} -> {}, {case:?}: {error}", T::DTYPE, U::DTYPE));

@@ -6,6 +6,7 @@
 
 use core::fmt;
 
+use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::reference::{self, Exact, Tolerance};
 
 use super::elements::{Elements, with_dtype};
@@ -60,6 +61,8 @@ impl Reference {
     pub fn of(operands: &Operands) -> Result<Self, BenchError> {
         let workload = &operands.workload;
         let rows = reference::sample_rows(workload.m, num_rows(operands));
+        // One yardstick for all: with 16-bit factors the dense peers and the block kernels use tensor cores.
+        let unit = if workload.dtype.size_bytes() == 2 { Unit::TensorCore } else { Unit::Core };
         // C is not read, since beta is 0; only its shape and type matter.
         let c = Elements::poisoned(workload.c_dtype, workload.m * workload.n);
         with_dtype!(workload.dtype, T => with_dtype!(workload.c_dtype, U => {
@@ -68,13 +71,13 @@ impl Reference {
             let (exact, tolerance) = match operands.bcsr_view::<T>() {
                 Some(a) => {
                     let exact = reference::spmm_rows(1.0, &a, b, 0.0, c, &rows).map_err(of)?;
-                    let tolerance = reference::naive::tolerance(1.0, &a, b, 0.0, c, &exact).map_err(of)?;
+                    let tolerance = reference::naive::tolerance(unit, 1.0, &a, b, 0.0, c, &exact).map_err(of)?;
                     (exact, tolerance)
                 }
                 None => {
                     let a = operands.csr_view::<T>();
                     let exact = reference::spmm_rows(1.0, &a, b, 0.0, c, &rows).map_err(of)?;
-                    let tolerance = reference::naive::tolerance(1.0, &a, b, 0.0, c, &exact).map_err(of)?;
+                    let tolerance = reference::naive::tolerance(unit, 1.0, &a, b, 0.0, c, &exact).map_err(of)?;
                     (exact, tolerance)
                 }
             };

@@ -2,6 +2,7 @@
 
 use hopper_sparse::Element;
 use hopper_sparse::formats::Dense;
+use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::reference::{self, ErrorReport, Tolerance, Verdict};
 
 use super::Problem;
@@ -26,16 +27,16 @@ pub struct Check {
     pub num_rows: usize,
 }
 
-/// Compares `result` with the reference.
+/// Compares `result`, which `unit` added up, with the reference.
 ///
 /// # Errors
 /// A failure where the result does not have the shape of C.
-pub fn run<T: Element, C: Element>(problem: &Problem<'_, T, C>, result: &Dense<C>) -> Result<Check> {
+pub fn run<T: Element, C: Element>(problem: &Problem<'_, T, C>, result: &Dense<C>, unit: Unit) -> Result<Check> {
     let spinner = progress::spinner("checking against float64");
     let Problem { alpha, a, b, beta, c } = *problem;
     let rows = reference::sample_rows(a.num_rows(), num_rows_to_check(a.num_rows(), a.num_entries(), b.num_cols()));
     let exact = reference::spmm_rows(alpha, &a.view(), b.view(), beta, c.view(), &rows).map_err(CliError::failure)?;
-    let tolerance = reference::naive::tolerance(alpha, &a.view(), b.view(), beta, c.view(), &exact);
+    let tolerance = reference::naive::tolerance(unit, alpha, &a.view(), b.view(), beta, c.view(), &exact);
     let tolerance = tolerance.map_err(CliError::failure)?;
     let error = exact.compare(result.view()).map_err(CliError::failure)?;
     let verdict = tolerance.judge(&error);

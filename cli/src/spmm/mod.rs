@@ -111,7 +111,7 @@ fn run_typed<T: Element, C: Element>(args: &SpmmArgs, computer: Computer, input:
     let preparation = start.elapsed().as_secs_f64();
     prepared.launch()?;
     let result = prepared.output()?;
-    let check = args.check.then(|| check::run(&problem, &result)).transpose()?;
+    let check = args.check.then(|| check::run(&problem, &result, plan.unit())).transpose()?;
     let samples = match &check {
         // A wrong result has no time.
         Some(Check { accepted: false, .. }) => None,

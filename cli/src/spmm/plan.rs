@@ -1,6 +1,7 @@
 //! What computes, how A is stored, and why.
 
 use hopper_sparse::formats::{BlockShape, FillStatistics};
+use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Dtype, Element};
 use serde_json::{Value, json};
 
@@ -156,6 +157,15 @@ impl Plan {
             memory::check(&format!("A in blocks of {shape}"), bytes)?;
         }
         Ok(Self { computer, storage, storage_reason: reason })
+    }
+
+    /// What adds up the products: the block kernels of a GPU do it on tensor cores.
+    pub fn unit(&self) -> Unit {
+        match (&self.computer.backend, &self.storage) {
+            (Backend::Cpu, _) | (_, Storage::Csr) => Unit::Core,
+            #[cfg(feature = "gpu")]
+            (Backend::Gpu(_), Storage::Bcsr(..)) => Unit::TensorCore,
+        }
     }
 
     /// What the machine can do in this type, measured where that can be done.

@@ -6,6 +6,7 @@
 //!
 //! ```
 //! use hopper_sparse::formats::{CsrView, Dense, Layout};
+//! use hopper_sparse::reference::naive::Unit;
 //! use hopper_sparse::{cpu, reference};
 //!
 //! let a = CsrView { num_rows: 2, num_cols: 2, row_offsets: &[0, 1, 3], col_indices: &[0, 0, 1], values: &[2f32, 3.0, 4.0] };
@@ -13,7 +14,7 @@
 //! let mut c = Dense::<f32>::zeros(2, 1, Layout::RowMajor);
 //!
 //! let exact = reference::spmm(1.0, &a, b.view(), 0.0, c.view())?;
-//! let tolerance = reference::naive::tolerance(1.0, &a, b.view(), 0.0, c.view(), &exact)?;
+//! let tolerance = reference::naive::tolerance(Unit::Core, 1.0, &a, b.view(), 0.0, c.view(), &exact)?;
 //! cpu::spmm_csr(1.0, a, b.view(), 0.0, &mut c.view_mut())?;
 //! let verdict = tolerance.judge(&exact.compare(c.view())?);
 //! assert!(verdict.is_accepted(), "{verdict}");

@@ -1,14 +1,23 @@
 //! The first loop that comes to mind, in the types of the implementation under test: the yardstick.
 //!
 //! Products are rounded to the accumulator's type (`f32`, or `f64` for `f64`), added up in the order of the columns,
-//! scaled, and rounded once to the output's type.
+//! scaled, and rounded once to the output's type. On tensor cores, sixteen products at a time ([`Unit`]).
 
 use super::error::{ErrorReport, Tolerance};
-use super::sum::{Naive, Rows, sums_of_rows};
+use super::sum::{Naive, NaiveSum, Rows, Truncated, sums_of_rows};
 use super::{Exact, SparseRows};
 use crate::element::{Accumulator, Element};
 use crate::formats::{Dense, DenseView, Layout};
 use crate::ops::{PlanError, check_spmm_shapes};
+
+/// What adds up the products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A processor core or a CUDA core: one product after the other, each sum rounded to nearest.
+    Core,
+    /// A tensor core: sixteen products at a time, each sum cut to fp32. Of 16-bit factors only.
+    TensorCore,
+}
 
 /// C = alpha A B + beta C, row-major. Reads as [`spmm`](super::spmm) does with a factor of zero.
 ///
@@ -42,13 +51,24 @@ pub fn spmm_rows<T: Element, U: Element>(
     c: DenseView<'_, U>,
     rows: &[usize],
 ) -> Result<Dense<U>, PlanError> {
+    rows_by::<T, U, Naive<T::Accumulator>>(alpha, a, b, beta, c, rows)
+}
+
+fn rows_by<T: Element, U: Element, S: NaiveSum<T::Accumulator>>(
+    alpha: f64,
+    a: &impl SparseRows<T>,
+    b: DenseView<'_, T>,
+    beta: f64,
+    c: DenseView<'_, U>,
+    rows: &[usize],
+) -> Result<Dense<U>, PlanError> {
     check_spmm_shapes((a.num_rows(), a.num_cols()), (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
     let mut found = Dense::zeros(rows.len(), b.num_cols(), Layout::RowMajor);
     let (alpha, beta) = (T::Accumulator::from_f64(alpha), T::Accumulator::from_f64(beta));
     let zero = T::Accumulator::ZERO;
     let selection = if alpha == zero { Rows::WithoutProduct(rows) } else { Rows::WithProduct(rows) };
-    sums_of_rows(a, b, selection, |index, col, sum: Naive<T::Accumulator>| {
-        let product = if alpha == zero { zero } else { alpha * sum.0 };
+    sums_of_rows(a, b, selection, |index, col, sum: S| {
+        let product = if alpha == zero { zero } else { alpha * sum.value() };
         let value =
             if beta == zero { product } else { product + beta * T::Accumulator::widen(c.get(rows[index], col)) };
         found.set(index, col, value.round_to());
@@ -64,6 +84,7 @@ pub fn spmm_rows<T: Element, U: Element>(
 /// # Panics
 /// Where a view of A breaks an invariant of its format.
 pub fn tolerance<T: Element, U: Element>(
+    unit: Unit,
     alpha: f64,
     a: &impl SparseRows<T>,
     b: DenseView<'_, T>,
@@ -76,7 +97,10 @@ pub fn tolerance<T: Element, U: Element>(
         (b.num_rows(), exact.values.num_cols()),
         (c.num_rows(), c.num_cols()),
     )?;
-    let found = spmm_rows(alpha, a, b, beta, c, &exact.rows)?;
+    let found = match unit {
+        Unit::Core => spmm_rows(alpha, a, b, beta, c, &exact.rows)?,
+        Unit::TensorCore => rows_by::<T, U, Truncated>(alpha, a, b, beta, c, &exact.rows)?,
+    };
     let naive = ErrorReport::of_rows(exact, |index, col| found.get(index, col));
     Ok(Tolerance::new(&naive, exact, U::DTYPE, <T::Accumulator as Element>::DTYPE))
 }

@@ -100,6 +100,59 @@ impl<A: Accumulator> RunningSum for Naive<A> {
     }
 }
 
+/// A naive kernel's sum, whichever unit computes it.
+pub(super) trait NaiveSum<A>: RunningSum {
+    /// The sum, in the accumulator's type.
+    fn value(&self) -> A;
+}
+
+impl<A: Accumulator> NaiveSum<A> for Naive<A> {
+    fn value(&self) -> A {
+        self.0
+    }
+}
+
+/// A tensor core's sum: 16 exact products at a time are added to an fp32 accumulator, and what lies beyond its last bit
+/// is cut off, not rounded. (Observed on an H200; the PTX ISA leaves the precision of the sum open.)
+#[derive(Clone, Default)]
+pub(super) struct Truncated {
+    sum: f32,
+    products: f64,
+    num_products: u32,
+}
+
+impl Truncated {
+    /// The accumulator and the products that wait, cut to fp32.
+    fn cut(&self) -> f32 {
+        let exact = f64::from(self.sum) + self.products;
+        let nearest = exact as f32;
+        // Rounding to nearest may have gone away from zero: then the neighbour towards zero is meant.
+        if nearest.is_finite() && f64::from(nearest).abs() > exact.abs() {
+            f32::from_bits(nearest.to_bits() - 1)
+        } else {
+            nearest
+        }
+    }
+}
+
+impl RunningSum for Truncated {
+    type Factor = f64;
+    #[inline(always)]
+    fn add_product(&mut self, a: f64, b: f64) {
+        self.products += a * b;
+        self.num_products += 1;
+        if self.num_products == 16 {
+            *self = Self { sum: self.cut(), ..Self::default() };
+        }
+    }
+}
+
+impl<A: Accumulator> NaiveSum<A> for Truncated {
+    fn value(&self) -> A {
+        A::from_f32(self.cut())
+    }
+}
+
 /// The rows that are asked for.
 #[derive(Clone, Copy)]
 pub(super) enum Rows<'a> {
@@ -148,5 +201,25 @@ pub(super) fn sums_of_rows<T: Element, S: RunningSum>(
                 finish(index, first_col + at, sum);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tensor_core_cuts_and_does_not_round() {
+        let mut sum = Truncated::default();
+        sum.add_product(1.0, 1.0);
+        // Three quarters of the last bit of 1.0, from either side of zero: nearest would round up, a cut drops it.
+        for _ in 0..15 {
+            sum.add_product(0.75 / 15.0, f64::from(f32::EPSILON));
+        }
+        assert_eq!(NaiveSum::<f32>::value(&sum), 1.0);
+        let mut sum = Truncated::default();
+        sum.add_product(-1.0, 1.0);
+        sum.add_product(-0.75, f64::from(f32::EPSILON));
+        assert_eq!(NaiveSum::<f32>::value(&sum), -1.0);
     }
 }
