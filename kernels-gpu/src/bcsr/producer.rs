@@ -1,5 +1,6 @@
 //! The producer: one thread that keeps the ring full, across tiles.
 
+use hopper_std::hint::opaque;
 use hopper_std::ptx::cluster;
 use hopper_std::ptx::tensor::CachePolicy;
 use hopper_std::sm90::{EmptySlot, Producer, Scope, Shared, TensorMapRef, TileShape};
@@ -78,7 +79,8 @@ pub unsafe fn produce<
                             let b = Operands::b(operands).at(panel);
                             let at = [k, n + (panel * C::B::COLS as u32) as i32];
                             C::B::load(&slot, b, maps.b, at, arguments.policy_b);
-                            panel += 1;
+                            // Two panels in a loop: written out, their addresses exceed the producer's registers.
+                            panel = if PANELS == 1 { 1 } else { opaque(panel + 1) };
                         }
                     }
                     g += 1;
