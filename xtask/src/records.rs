@@ -35,7 +35,9 @@ fn inspect(text: &str) -> std::result::Result<(Vec<String>, usize), String> {
         if row.len() != header.len() {
             return Err(format!("row {} has {} cells, expected {}", index + 1, row.len(), header.len()));
         }
-        if let Some(column) = places.iter().zip(COLUMNS).find(|&(&place, column)| row[place].is_empty() && column != "driver") {
+        if let Some(column) =
+            places.iter().zip(COLUMNS).find(|&(&place, column)| row[place].is_empty() && column != "driver")
+        {
             return Err(format!("row {} states no {}", index + 1, column.1));
         }
     }
