@@ -18,9 +18,9 @@ pub(crate) fn run() -> Result {
     for part in ["tests", "peers"] {
         fs::create_dir_all(folder.join(part))?;
     }
-    run_program(cargo().args(["build", "--profile", "gpu-bundle", "--package", "hopper-sparse-cli"]))?;
-    let mut total = copy(&target_dir().join("gpu-bundle/hopper-sparse"), &folder.join("hopper-sparse"))?;
-    for test in test_programs::build(&["--profile", "gpu-bundle"])? {
+    run_program(cargo().args(["build", "--release", "--package", "hopper-sparse-cli"]))?;
+    let mut total = copy(&target_dir().join("release/hopper-sparse"), &folder.join("hopper-sparse"))?;
+    for test in test_programs::build(&["--release"])? {
         total += copy(&test.executable, &folder.join("tests").join(&test.name))?;
     }
     let peers = root().join("bench/peers");
