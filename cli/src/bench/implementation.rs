@@ -65,6 +65,15 @@ pub trait Prepared {
     /// What failed.
     fn launch(&mut self, set: usize) -> Result<(), BenchError>;
 
+    /// Called once, when the result has been found right and before the samples. An implementation that stands for the
+    /// cost of other values puts them in place here; what it computes from then on is not looked at.
+    ///
+    /// # Errors
+    /// What failed.
+    fn begin_timing(&mut self) -> Result<(), BenchError> {
+        Ok(())
+    }
+
     /// The floating-point operations that it carries out, a multiply-add being two, with the zeros that it stores.
     fn flops(&self) -> u64;
 

@@ -139,6 +139,7 @@ fn admit<'a>(
             return Ok(None);
         }
     }
+    prepared.begin_timing()?;
     progress.line(&format!("  {}: right, prepared in {:.1} ms", row.implementation, row.prepare_ms.unwrap_or(0.0)));
     Ok(Some(prepared))
 }

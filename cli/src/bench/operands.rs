@@ -10,6 +10,9 @@ use super::error::BenchError;
 use super::workload::{Source, Workload};
 use crate::random::Random;
 
+/// What tells the stream of [`Operands::full_a`] from the others of a workload.
+const FULL_A: u64 = 0xf011_a000;
+
 /// The three arrays of compressed rows, of entries or of blocks.
 #[derive(Clone, Debug)]
 pub struct Compressed {
@@ -142,6 +145,12 @@ impl Operands {
         }
         let (Stored::Blocks(_, stored) | Stored::Entries(stored)) = &self.a;
         Compressed { row_offsets, col_indices, values: stored.values.gather(&positions) }
+    }
+
+    /// A dense matrix of A's size without a zero, row-major, m x k.
+    pub fn full_a(&self) -> Elements {
+        let (m, k) = (self.workload.m, self.workload.k);
+        Elements::from_fn(self.workload.dtype, m * k, |index| Random::at(self.workload.seed ^ FULL_A, index as u64))
     }
 
     /// A with its zeros, row-major, m x k.

@@ -13,7 +13,9 @@ pub static IMPLEMENTATIONS: &[&dyn Implementation] = &[
     &all::ours_spmm_csr_cpu::CsrCpu,
     &all::naive_spmm_cpu::NaiveCpu,
     #[cfg(feature = "gpu")]
-    &all::vendor_gemm_cublaslt::CublasLt,
+    &all::vendor_gemm_cublaslt::CublasLt::WITH_ZEROS,
+    #[cfg(feature = "gpu")]
+    &all::vendor_gemm_cublaslt::CublasLt::FULL,
     #[cfg(feature = "gpu")]
     &all::vendor_spmm_cusparse_csr::CusparseCsr::ALG1,
     #[cfg(feature = "gpu")]
