@@ -211,7 +211,9 @@ unsafe fn run_columns<E: Element, R: Reader<E, COLS>, const COLS: usize>(argumen
     let row = unsafe { arguments.row(row_index) };
     let place = Place { thread: thread & (team - 1), team };
     let chunk_cols = COLS as u32 * team;
-    let num_chunks = arguments.num_cols.div_ceil(chunk_cols);
+    // NOTE: a division, of which the compiler does not know that it is by a power of two, would bring a panic along: a
+    // call, and with it a stack.
+    let num_chunks = (arguments.num_cols + (chunk_cols - 1)) >> (COLS.trailing_zeros() + team_log2);
     let mut chunk = thread::block_idx_y();
     while chunk < num_chunks {
         // SAFETY: the caller's promise.
