@@ -161,10 +161,13 @@ impl Plan {
 
     /// What adds up the products: the block kernels of a GPU do it on tensor cores.
     pub fn unit(&self) -> Unit {
-        match (&self.computer.backend, &self.storage) {
-            (Backend::Cpu, _) | (_, Storage::Csr) => Unit::Core,
+        match &self.computer.backend {
+            Backend::Cpu => Unit::Core,
             #[cfg(feature = "gpu")]
-            (Backend::Gpu(_), Storage::Bcsr(..)) => Unit::TensorCore,
+            Backend::Gpu(_) => match self.storage {
+                Storage::Csr => Unit::Core,
+                Storage::Bcsr(..) => Unit::TensorCore,
+            },
         }
     }
 

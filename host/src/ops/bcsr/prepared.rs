@@ -206,13 +206,17 @@ impl<T: Element> BcsrPrepared<T> {
             box_dims: [box_cols, box_rows, 1],
             element_strides: [1; 3],
             swizzle: swizzle(configuration.a_swizzle),
-            l2_promotion: L2Promotion::Bytes256,
+            l2_promotion: L2Promotion::Bytes128,
         }
     }
 
     fn b_map(&self, b: &DeviceDenseView<'_, T>) -> TensorMapSpec<2> {
         let configuration = self.plan.configuration;
-        let spec = TensorMapSpec::matrix(b, configuration.b_box, swizzle(configuration.b_swizzle));
+        let spec = TensorMapSpec {
+            // PERF: 256 bytes, twice the width of a box: 3584 x 16384 x 18944 at 10 %, 343 us for 333 (H200).
+            l2_promotion: L2Promotion::Bytes128,
+            ..TensorMapSpec::matrix(b, configuration.b_box, swizzle(configuration.b_swizzle))
+        };
         if spec.dims.contains(&0) {
             // K = 0: there is no block, and B is never read; the map must still be one.
             return TensorMapSpec { address: self.values.ptr(), dims: [1, 1], strides_bytes: [2, 16], ..spec };
