@@ -1,12 +1,17 @@
 //! Embeds the kernels' PTX: `$OUT_DIR/kernels.rs`, included by host/src/gpu.
 
 use hopper_builder::kept::Kept;
+use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let kept = Kept::of_workspace(root);
+    // Not `env!`: a target directory that several checkouts share keeps the compiled script of one of them.
+    let Some(root) = env::var_os("CARGO_MANIFEST_DIR") else {
+        println!("cargo::error=CARGO_MANIFEST_DIR is not set: run by cargo only");
+        return ExitCode::FAILURE;
+    };
+    let kept = Kept::of_workspace(Path::new(&root));
     match hopper_builder::embed(&kept) {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {

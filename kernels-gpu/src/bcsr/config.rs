@@ -133,14 +133,40 @@ pub struct Operands<A, B, const PANELS: usize> {
 /// One stage: the blocks that make up 64 of K.
 pub type Stage<A, B, const PANELS: usize, const GROUP: usize> = [Operands<A, B, PANELS>; GROUP];
 
+/// Where a consumer lays out `COLS` columns of its 64 rows before it stores them: 16-bit elements, in the order of C.
+#[repr(C, align(128))]
+pub struct Staging<const COLS: usize> {
+    elements: [[u16; COLS]; 64],
+}
+
 /// All of a kernel's shared memory.
 #[repr(C, align(1024))]
 #[derive(SharedLayout)]
-pub struct Smem<S, const STAGES: usize> {
+pub struct Smem<S, const STAGES: usize, const STAGING_COLS: usize> {
     /// The ring.
     pub stages: [S; STAGES],
+    /// A part for each consumer.
+    pub staging: [Staging<STAGING_COLS>; 2],
     /// Its barriers.
     pub barriers: PipelineBarriers<STAGES>,
+}
+
+hopper_std::named_barriers! {
+    /// The barriers of the block, beside the one of all.
+    pub enum Meeting {
+        /// The warps of consumer 0.
+        Consumer0 = 1: 128,
+        /// The warps of consumer 1.
+        Consumer1 = 2: 128,
+    }
+}
+
+impl Meeting {
+    /// The barrier of a consumer, 0 or 1.
+    #[inline(always)]
+    pub const fn of_consumer(consumer: u32) -> Self {
+        if consumer == 0 { Self::Consumer0 } else { Self::Consumer1 }
+    }
 }
 
 /// Words of an entry in the list of blocks: the block's index in the values, and its block column.

@@ -2,10 +2,10 @@
 
 use hopper_std::ptx::cluster;
 use hopper_std::ptx::wgmma::Registers;
-use hopper_std::sm90::{Accumulator, Consumer, FullSlot, Products, Scope, TileShape, WarpGroup};
+use hopper_std::sm90::{Accumulator, Consumer, FullSlot, Products, Scope, Shared, TileShape, WarpGroup};
 use hopper_std::thread;
 
-use super::config::{ABlock, Arguments, Config, Operands, Panel, STAGE_K, Stage};
+use super::config::{ABlock, Arguments, Config, Meeting, Operands, Panel, STAGE_K, Stage, Staging};
 use super::epilogue::{Place, store};
 
 /// Multiplies and stores this worker's tiles. Warp group.
@@ -19,9 +19,11 @@ pub unsafe fn consume<
     const PANELS: usize,
     const GROUP: usize,
     const STAGES: usize,
+    const STAGING_COLS: usize,
 >(
     arguments: &Arguments,
     warp_group: WarpGroup,
+    staging: Shared<Staging<STAGING_COLS>>,
     mut ring: Consumer<Stage<C::A, C::B, PANELS, GROUP>, STAGES, C::Scope>,
 ) where
     [f32; REGISTERS]: Registers,
@@ -65,9 +67,10 @@ pub unsafe fn consume<
             row: tile.row_block * C::A::ROWS as u32 + first_row,
             col: (tile.panel * C::Scope::BLOCKS + rank) * panel_cols + panel * C::B::COLS as u32,
             warp: warp_group.warp(),
+            meeting: Meeting::of_consumer(consumer),
         };
         // SAFETY: the whole warp group is here; the launch contract covers C.
-        unsafe { store::<C::Element, REGISTERS>(arguments, &mut accumulator, place) };
+        unsafe { store::<C::Element, REGISTERS, STAGING_COLS>(arguments, &mut accumulator, place, staging) };
         index += 1;
     }
 }

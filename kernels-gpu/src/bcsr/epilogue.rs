@@ -1,31 +1,29 @@
 //! The store of a consumer's 64 rows: alpha D + beta C, rounded once.
 //!
-//! A thread holds pairs of neighbouring columns of two rows ([`AccumulatorFragment`]). Written as they are, the four
-//! lanes of a quad would store 4 bytes each. So pairs are exchanged within the quad first, and each lane stores *eight
-//! neighbours of one line* of C. A line is a row of a row-major C; for a column-major C each 8 x 8 matrix is transposed
-//! in the warp before, and a line is a column.
+//! A thread holds pairs of neighbouring columns of two rows ([`AccumulatorFragment`]); written as they are, the four
+//! lanes of a quad would store 4 bytes each. Two ways lead to longer pieces of a *line* of C: a row of a row-major C, a
+//! column of a column-major one.
 //!
-//! Two ways: the fast one packs to 16 bits first (beta = 0, aligned, whole eights) and is written out for every register; the general
-//! one exchanges floats, in a loop over groups of eight registers, and stores element by element where it must.
-
-#![allow(
-    clippy::erasing_op,
-    clippy::identity_op,
-    reason = "the unrolled indices start at zero, and one form serves all"
-)]
+//! The fast way (16 bits, beta = 0, aligned, whole eights) packs a part of the columns into shared memory in the order of
+//! C, and reads it back along the lines: 128 bytes and more in one piece. A row lies in one warp, a column in all four:
+//! only then do they meet. Units of 16 bytes are swizzled, so that neither direction collides in the banks.
+//!
+//! The general way exchanges floats within the quads, so that each lane has eight neighbours of a line, in a loop over
+//! groups of eight registers, and stores element by element where it must.
 
 use hopper_std::half::Half;
 use hopper_std::hint::opaque;
+use hopper_std::ptx::matrix::{stmatrix_x4, stmatrix_x4_trans};
 use hopper_std::ptx::memory::{
-    ld_global_u16, ld_global_u32, st_global_cs_v4_u32, st_global_u16, st_global_u32, st_global_v4_u32,
+    ld_global_u16, ld_global_u32, ld_shared_v4_u32, st_global_cs_v4_u32, st_global_u16, st_global_u32, st_global_v4_u32,
 };
-use hopper_std::ptx::warp::movmatrix_trans_b16;
+use hopper_std::ptx::warp::{bar_warp_sync, movmatrix_trans_b16};
 use hopper_std::ptx::wgmma::Registers;
 use hopper_std::seq;
-use hopper_std::sm90::{Accumulator, AccumulatorFragment};
+use hopper_std::sm90::{Accumulator, AccumulatorFragment, NamedBarrier, Shared};
 use hopper_std::warp::{lane_id, transpose_quad};
 
-use super::config::{Arguments, OutputKind};
+use super::config::{Arguments, Meeting, OutputKind, Staging};
 
 /// Where a consumer's part of the output begins.
 #[derive(Clone, Copy)]
@@ -36,6 +34,8 @@ pub struct Place {
     pub col: u32,
     /// This thread's warp in the group.
     pub warp: u32,
+    /// Where the consumer's warps meet.
+    pub meeting: Meeting,
 }
 
 /// Eight neighbours of a line of C: `(line, first)` and how many lines and elements of a line there are.
@@ -74,12 +74,13 @@ impl Eight {
 /// Stores one consumer's part of a tile. Warp group.
 ///
 /// # Safety
-/// C is as [`Arguments`] says, and nothing else writes this part.
+/// C is as [`Arguments`] says, and nothing else writes this part; `staging` is this consumer's.
 #[inline(always)]
-pub unsafe fn store<E: Half, const REGISTERS: usize>(
+pub unsafe fn store<E: Half, const REGISTERS: usize, const STAGING_COLS: usize>(
     arguments: &Arguments,
     accumulator: &mut Accumulator<REGISTERS>,
     place: Place,
+    staging: Shared<Staging<STAGING_COLS>>,
 ) where
     [f32; REGISTERS]: Registers,
 {
@@ -87,23 +88,204 @@ pub unsafe fn store<E: Half, const REGISTERS: usize>(
     // SAFETY: the caller's promise, for each kind.
     unsafe {
         if kind == OutputKind::HalfRows as u32 {
-            store_rows_packed::<E, REGISTERS>(arguments, accumulator, place);
+            store_packed::<E, Rows, REGISTERS, STAGING_COLS>(arguments, accumulator, place, staging);
         } else if kind == OutputKind::HalfCols as u32 {
-            store_cols_packed::<E, REGISTERS>(arguments, accumulator, place);
+            store_packed::<E, Cols, REGISTERS, STAGING_COLS>(arguments, accumulator, place, staging);
         } else {
             store_general::<E, REGISTERS>(arguments, accumulator, place);
         }
     }
 }
 
-/// The eight that this lane has of 32 columns from `col` on, after the exchange: columns 8 q to 8 q + 7 of its row.
+/// An order of C, as the fast way goes through it. Units are eight elements: 16 bytes.
+trait Order {
+    /// Units of a line of the part of `cols` columns that is staged at once.
+    fn units(cols: u32) -> u32;
+    /// Line and unit of the row that this lane addresses: row `lane % 8` of matrix `lane / 8` of the four that two blocks of
+    /// eight columns, `block` and the next, have in this warp's 16 rows: upper, lower, upper, lower.
+    fn matrix_row(warp: u32, lane: u32, block: u32) -> (u32, u32);
+    /// Stores the four matrices.
+    ///
+    /// # Safety
+    /// All lanes call it together, each with the address of its row.
+    unsafe fn store_matrices(address: u32, matrices: [u32; 4]);
+    /// Waits until the lines that this thread reads are written, or those that it writes are read.
+    ///
+    /// # Safety
+    /// All warps of the consumer call it together.
+    unsafe fn meet(meeting: Meeting);
+    /// The first line that this thread reads back, how many share the reading, and its number among them.
+    fn readers(warp: u32, lane: u32) -> (u32, u32, u32);
+    /// Lines that those share.
+    fn lines(cols: u32) -> u32;
+    /// Where eight elements of line `line` from unit `unit` on are in C, the part beginning at column `col`.
+    fn eight(arguments: &Arguments, place: Place, col: u32, line: u32, unit: u32) -> Eight;
+}
+
+/// Row-major: a warp's 16 rows are its own.
+struct Rows;
+
+impl Order for Rows {
+    #[inline(always)]
+    fn units(cols: u32) -> u32 {
+        cols / 8
+    }
+
+    #[inline(always)]
+    fn matrix_row(warp: u32, lane: u32, block: u32) -> (u32, u32) {
+        (warp * 16 + lane / 8 % 2 * 8 + lane % 8, block + lane / 16)
+    }
+
+    #[inline(always)]
+    unsafe fn store_matrices(address: u32, matrices: [u32; 4]) {
+        // SAFETY: the caller's promise.
+        unsafe { stmatrix_x4(address, matrices) }
+    }
+
+    #[inline(always)]
+    unsafe fn meet(_: Meeting) {
+        // SAFETY: the caller's promise.
+        unsafe { bar_warp_sync() }
+    }
+
+    #[inline(always)]
+    fn readers(warp: u32, lane: u32) -> (u32, u32, u32) {
+        (warp * 16, 32, lane)
+    }
+
+    #[inline(always)]
+    fn lines(_: u32) -> u32 {
+        16
+    }
+
+    #[inline(always)]
+    fn eight(arguments: &Arguments, place: Place, col: u32, line: u32, unit: u32) -> Eight {
+        Eight {
+            line: place.row + line,
+            num_lines: arguments.num_rows,
+            first: col + unit * 8,
+            length: arguments.num_cols,
+        }
+    }
+}
+
+/// Column-major: a column of 64 rows comes from all four warps.
+struct Cols;
+
+impl Order for Cols {
+    #[inline(always)]
+    fn units(_: u32) -> u32 {
+        8
+    }
+
+    #[inline(always)]
+    fn matrix_row(warp: u32, lane: u32, block: u32) -> (u32, u32) {
+        ((block + lane / 16) * 8 + lane % 8, warp * 2 + lane / 8 % 2)
+    }
+
+    #[inline(always)]
+    unsafe fn store_matrices(address: u32, matrices: [u32; 4]) {
+        // SAFETY: the caller's promise.
+        unsafe { stmatrix_x4_trans(address, matrices) }
+    }
+
+    #[inline(always)]
+    unsafe fn meet(meeting: Meeting) {
+        // SAFETY: the caller's promise.
+        unsafe { meeting.sync() }
+    }
+
+    #[inline(always)]
+    fn readers(warp: u32, lane: u32) -> (u32, u32, u32) {
+        (0, 128, warp * 32 + lane)
+    }
+
+    #[inline(always)]
+    fn lines(cols: u32) -> u32 {
+        cols
+    }
+
+    #[inline(always)]
+    fn eight(arguments: &Arguments, place: Place, col: u32, line: u32, unit: u32) -> Eight {
+        Eight {
+            line: col + line,
+            num_lines: arguments.num_cols,
+            first: place.row + unit * 8,
+            length: arguments.num_rows,
+        }
+    }
+}
+
+/// The offset of a unit in the staged part, in bytes: the units of each 128 bytes are permuted by their line, so that
+/// eight lines' units of one number, or eight neighbours of one line, lie in different banks.
 #[inline(always)]
-fn eight_of_row(arguments: &Arguments, place: Place, lane: u32, columns: u32, down: u32) -> Eight {
-    Eight {
-        line: place.row + AccumulatorFragment::row(place.warp, lane) + down,
-        num_lines: arguments.num_rows,
-        first: place.col + columns + lane % 4 * 8,
-        length: arguments.num_cols,
+const fn swizzled_unit(line: u32, unit: u32, units: u32) -> u32 {
+    let turn = if units >= 8 { line % 8 } else { line / (8 / units) % units };
+    (line * units + (unit ^ turn)) * 16
+}
+
+/// 16 bits, through shared memory.
+///
+/// # Safety
+/// As [`store`]; the base and the lines of C are aligned to 16 bytes, and their length is a multiple of 8.
+#[inline(always)]
+unsafe fn store_packed<E: Half, O: Order, const REGISTERS: usize, const STAGING_COLS: usize>(
+    arguments: &Arguments,
+    accumulator: &mut Accumulator<REGISTERS>,
+    place: Place,
+    staging: Shared<Staging<STAGING_COLS>>,
+) where
+    [f32; REGISTERS]: Registers,
+{
+    let (lane, alpha, registers) = (lane_id(), arguments.alpha, accumulator.read());
+    let blocks = STAGING_COLS / 8;
+    seq!(J in 0..16 {
+        // Eight registers: two blocks of eight columns.
+        if J * 8 < REGISTERS {
+            let pair = |r: usize| E::pack(alpha * registers[J * 8 + r], alpha * registers[J * 8 + r + 1]);
+            let (line, unit) = O::matrix_row(place.warp, lane, (J * 2 % blocks) as u32);
+            let offset = swizzled_unit(line, unit, O::units(STAGING_COLS as u32));
+            // SAFETY: the warp is converged, and the offset is within the staged part.
+            unsafe { O::store_matrices(staging.address() + offset, [pair(0), pair(2), pair(4), pair(6)]) };
+            if (J * 2 + 2) % blocks == 0 {
+                let col = place.col + (J * 2 + 2 - blocks) as u32 * 8;
+                // SAFETY: all warps of the consumer are here.
+                unsafe {
+                    O::meet(place.meeting);
+                    copy_lines::<O, STAGING_COLS>(arguments, place, col, lane, staging);
+                    O::meet(place.meeting);
+                }
+            }
+        }
+    });
+}
+
+/// Reads this thread's units of a staged part, which begins at column `col` of C, and stores them.
+///
+/// # Safety
+/// As [`store_packed`]; the part is written.
+#[inline(always)]
+unsafe fn copy_lines<O: Order, const STAGING_COLS: usize>(
+    arguments: &Arguments,
+    place: Place,
+    col: u32,
+    lane: u32,
+    staging: Shared<Staging<STAGING_COLS>>,
+) {
+    let cols = STAGING_COLS as u32;
+    let (units, (first_line, num_readers, reader)) = (O::units(cols), O::readers(place.warp, lane));
+    let mut index = reader;
+    while index < O::lines(cols) * units {
+        let (line, unit) = (first_line + index / units, index % units);
+        let eight = O::eight(arguments, place, col, line, unit);
+        // SAFETY: the unit is within the staged part; all eight elements are within C, and aligned.
+        unsafe {
+            let words = ld_shared_v4_u32(staging.address() + swizzled_unit(line, unit, units));
+            if eight.line < eight.num_lines && eight.first < eight.length {
+                st_global_cs_v4_u32(eight.address(arguments).cast(), words);
+            }
+        }
+        index += num_readers;
     }
 }
 
@@ -130,57 +312,6 @@ fn eight_of_two_rows(arguments: &Arguments, place: Place, lane: u32, columns: u3
         first: place.col + columns + quad % 2 * 8,
         length: arguments.num_cols,
     }
-}
-
-/// Row-major, 16 bits, 16 bytes a lane.
-#[inline(always)]
-unsafe fn store_rows_packed<E: Half, const REGISTERS: usize>(
-    arguments: &Arguments,
-    accumulator: &mut Accumulator<REGISTERS>,
-    place: Place,
-) where
-    [f32; REGISTERS]: Registers,
-{
-    let (lane, alpha, registers) = (lane_id(), arguments.alpha, accumulator.read());
-    let upper = eight_of_row(arguments, place, lane, 0, 0).address(arguments);
-    let lower = upper.wrapping_add(arguments.leading_dimension as usize * 16);
-    seq!(J in 0..8 {
-        if J * 16 < REGISTERS {
-            let pair = |r: usize| E::pack(alpha * registers[J * 16 + r], alpha * registers[J * 16 + r + 1]);
-            // SAFETY: the warp is converged here; `store_packed` stays within C.
-            unsafe {
-                let words = transpose_quad([pair(0), pair(4), pair(8), pair(12)]);
-                store_packed(upper.wrapping_add(J * 64), eight_of_row(arguments, place, lane, J * 32, 0), words);
-                let words = transpose_quad([pair(2), pair(6), pair(10), pair(14)]);
-                store_packed(lower.wrapping_add(J * 64), eight_of_row(arguments, place, lane, J * 32, 8), words);
-            }
-        }
-    });
-}
-
-/// Column-major, 16 bits, 16 bytes a lane.
-#[inline(always)]
-unsafe fn store_cols_packed<E: Half, const REGISTERS: usize>(
-    arguments: &Arguments,
-    accumulator: &mut Accumulator<REGISTERS>,
-    place: Place,
-) where
-    [f32; REGISTERS]: Registers,
-{
-    let (lane, alpha, registers) = (lane_id(), arguments.alpha, accumulator.read());
-    let at = eight_of_col(arguments, place, lane, 0).address(arguments);
-    let sixteen_lines = arguments.leading_dimension as usize * 32;
-    seq!(J in 0..16 {
-        if J * 8 < REGISTERS {
-            let pair = |r: usize| E::pack(alpha * registers[J * 8 + r], alpha * registers[J * 8 + r + 1]);
-            // SAFETY: the warp is converged here; `store_packed` stays within C.
-            unsafe {
-                let turned = |r: usize| movmatrix_trans_b16(pair(r));
-                let words = transpose_quad([turned(0), turned(2), turned(4), turned(6)]);
-                store_packed(at.wrapping_add(J * sixteen_lines), eight_of_col(arguments, place, lane, J * 16), words);
-            }
-        }
-    });
 }
 
 /// Either layout, the general way: a loop over groups of eight registers (16 columns).
@@ -266,18 +397,6 @@ fn interleave(even: [u32; 4], odd: [u32; 4]) -> [f32; 8] {
     [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]].map(f32::from_bits)
 }
 
-/// Stores eight packed elements, where they are in C.
-///
-/// # Safety
-/// `eight` is at `at`; the base and the lines of C are aligned to 16 bytes, and their length is a multiple of 8.
-#[inline(always)]
-unsafe fn store_packed(at: *mut u8, eight: Eight, words: [u32; 4]) {
-    if eight.line < eight.num_lines && eight.first < eight.length {
-        // SAFETY: all eight are within C, and aligned.
-        unsafe { st_global_cs_v4_u32(at.cast(), words) };
-    }
-}
-
 /// Stores alpha times eight sums, plus beta times what was there, or as many as are in C. Beta = 0 does not read C.
 ///
 /// # Safety
@@ -327,6 +446,63 @@ unsafe fn store_one<E: Half>(arguments: &Arguments, at: usize, sum: f32, float: 
                 value += arguments.beta * E::unpack(u32::from(ld_global_u16(address))).0;
             }
             st_global_u16(address, E::pack(value, 0.0) as u16);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each element of a part is staged once, and read back as the line and unit it belongs to.
+    fn parts_are_whole<O: Order>(cols: u32) {
+        let units = O::units(cols);
+        let mut written = vec![None; (64 * cols / 8) as usize];
+        for (warp, lane) in (0..4).flat_map(|warp| (0..32).map(move |lane| (warp, lane))) {
+            for block in (0..cols / 8).step_by(2) {
+                let (line, unit) = O::matrix_row(warp, lane, block);
+                let place = &mut written[(swizzled_unit(line, unit, units) / 16) as usize];
+                assert_eq!(*place, None, "two rows of matrices in one place");
+                *place = Some((line, unit));
+            }
+        }
+        let mut reads = 0;
+        for (warp, lane) in (0..4).flat_map(|warp| (0..32).map(move |lane| (warp, lane))) {
+            let (first_line, num_readers, reader) = O::readers(warp, lane);
+            for index in (reader..O::lines(cols) * units).step_by(num_readers as usize) {
+                let (line, unit) = (first_line + index / units, index % units);
+                assert_eq!(written[(swizzled_unit(line, unit, units) / 16) as usize], Some((line, unit)));
+                reads += 1;
+            }
+        }
+        assert_eq!(reads, written.len());
+    }
+
+    #[test]
+    fn staged_parts_come_back() {
+        for cols in [32, 64, 128] {
+            parts_are_whole::<Rows>(cols);
+            parts_are_whole::<Cols>(cols);
+        }
+    }
+
+    /// The eight rows of a matrix, written together, lie in different banks; so do eight units read together.
+    #[test]
+    fn no_two_units_collide() {
+        for units in [4, 8, 16] {
+            let bank = |line, unit| swizzled_unit(line, unit, units) / 16 % 8;
+            for first in 0..8 {
+                let mut written: Vec<_> = (0..8).map(|row| bank(first * 8 + row, first % units)).collect();
+                let mut read: Vec<_> = (0..8)
+                    .map(|at| (first * 8 + at) / units)
+                    .zip(0..8)
+                    .map(|(line, at)| bank(line, (first * 8 + at) % units))
+                    .collect();
+                written.sort_unstable();
+                read.sort_unstable();
+                assert_eq!(written, [0, 1, 2, 3, 4, 5, 6, 7]);
+                assert_eq!(read, [0, 1, 2, 3, 4, 5, 6, 7]);
+            }
         }
     }
 }

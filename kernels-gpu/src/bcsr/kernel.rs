@@ -17,8 +17,14 @@ use super::config::{
 use super::consumer::consume;
 use super::producer::{Maps, produce};
 
-type KernelSmem<C, const REGISTERS: usize, const PANELS: usize, const GROUP: usize, const STAGES: usize> =
-    Smem<Stage<<C as Config<REGISTERS>>::A, <C as Config<REGISTERS>>::B, PANELS, GROUP>, STAGES>;
+type KernelSmem<
+    C,
+    const REGISTERS: usize,
+    const PANELS: usize,
+    const GROUP: usize,
+    const STAGES: usize,
+    const STAGING_COLS: usize,
+> = Smem<Stage<<C as Config<REGISTERS>>::A, <C as Config<REGISTERS>>::B, PANELS, GROUP>, STAGES, STAGING_COLS>;
 
 /// Every BCSR kernel. Block.
 ///
@@ -31,6 +37,7 @@ unsafe fn run<
     const PANELS: usize,
     const GROUP: usize,
     const STAGES: usize,
+    const STAGING_COLS: usize,
 >(
     maps: Maps<C::A, <C::B as Panel>::Tile>,
     arguments: Arguments,
@@ -38,10 +45,10 @@ unsafe fn run<
     [f32; REGISTERS]: Registers,
 {
     // SAFETY: the specification asks for this struct's bytes; every thread of the block (and cluster) is here.
-    let (warp_group, pipeline) = unsafe {
-        let smem = SharedMemory::<KernelSmem<C, REGISTERS, PANELS, GROUP, STAGES>>::take();
+    let (warp_group, staging, pipeline) = unsafe {
+        let smem = SharedMemory::<KernelSmem<C, REGISTERS, PANELS, GROUP, STAGES, STAGING_COLS>>::take();
         let uninit = Pipeline::<_, STAGES, C::Scope>::init(Smem::stages(smem), Smem::barriers(smem), CONSUMER_WARPS);
-        (WarpGroup::current(), uninit.publish())
+        (WarpGroup::current(), Smem::staging(smem), uninit.publish())
     };
     if warp_group.index() == 0 {
         // SAFETY: the producer warp group; its first thread is the one producer.
@@ -55,7 +62,9 @@ unsafe fn run<
         // SAFETY: a consumer warp group, as counted at `init`.
         unsafe {
             Budget::become_consumer();
-            consume::<C, REGISTERS, PANELS, GROUP, STAGES>(&arguments, warp_group, pipeline.consumer());
+            let staging = staging.at(warp_group.index() - 1);
+            let ring = pipeline.consumer();
+            consume::<C, REGISTERS, PANELS, GROUP, STAGES, STAGING_COLS>(&arguments, warp_group, staging, ring);
         }
     }
 }
@@ -87,7 +96,7 @@ macro_rules! panel {
 macro_rules! kernels {
     ($(
         $name:ident $spec:ident: $element:ident, $rows:literal x $block_cols:tt, B $layout:ident,
-        $panels:literal panels of $columns:literal, $stages:literal stages, $scope:ty;
+        $panels:literal panels of $columns:literal, $stages:literal stages, staging $staging:literal, $scope:ty;
     )*) => {
         /// The exported kernels, `bcsr_<type>_<BR>x<BC>_<layout of B>_n<TN>`; `_c2` where a cluster shares A.
         ///
@@ -114,7 +123,7 @@ macro_rules! kernels {
                 #[kernel(
                     threads = Budget::THREADS,
                     shared = SharedMemory::<
-                        KernelSmem<$name, { $columns / 2 }, $panels, { STAGE_K / $block_cols }, $stages>,
+                        KernelSmem<$name, { $columns / 2 }, $panels, { STAGE_K / $block_cols }, $stages, $staging>,
                     >::BYTES,
                     cluster = <$scope as Scope>::BLOCKS
                 )]
@@ -150,7 +159,7 @@ macro_rules! kernels {
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe {
-                        run::<$name, { $columns / 2 }, $panels, { STAGE_K / $block_cols }, $stages>(
+                        run::<$name, { $columns / 2 }, $panels, { STAGE_K / $block_cols }, $stages, $staging>(
                             Maps { a: map_a, b: map_b },
                             arguments,
                         );
@@ -181,56 +190,56 @@ macro_rules! kernels {
 }
 
 kernels! {
-    bcsr_bf16_128x64_row_n256 BCSR_BF16_128X64_ROW_N256: Bf16, 128 x 64, B Row, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_bf16_128x64_row_n256_c2 BCSR_BF16_128X64_ROW_N256_C2: Bf16, 128 x 64, B Row, 1 panels of 256, 4 stages, ClusterScope<2>;
-    bcsr_bf16_128x64_row_n64 BCSR_BF16_128X64_ROW_N64: Bf16, 128 x 64, B Row, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_128x64_col_n256 BCSR_BF16_128X64_COL_N256: Bf16, 128 x 64, B Col, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_bf16_128x64_col_n256_c2 BCSR_BF16_128X64_COL_N256_C2: Bf16, 128 x 64, B Col, 1 panels of 256, 4 stages, ClusterScope<2>;
-    bcsr_bf16_128x64_col_n64 BCSR_BF16_128X64_COL_N64: Bf16, 128 x 64, B Col, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_128x32_row_n256 BCSR_BF16_128X32_ROW_N256: Bf16, 128 x 32, B Row, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_bf16_128x32_row_n64 BCSR_BF16_128X32_ROW_N64: Bf16, 128 x 32, B Row, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_128x32_col_n256 BCSR_BF16_128X32_COL_N256: Bf16, 128 x 32, B Col, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_bf16_128x32_col_n64 BCSR_BF16_128X32_COL_N64: Bf16, 128 x 32, B Col, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_128x16_row_n256 BCSR_BF16_128X16_ROW_N256: Bf16, 128 x 16, B Row, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_bf16_128x16_row_n64 BCSR_BF16_128X16_ROW_N64: Bf16, 128 x 16, B Row, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_128x16_col_n256 BCSR_BF16_128X16_COL_N256: Bf16, 128 x 16, B Col, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_bf16_128x16_col_n64 BCSR_BF16_128X16_COL_N64: Bf16, 128 x 16, B Col, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_64x64_row_n512 BCSR_BF16_64X64_ROW_N512: Bf16, 64 x 64, B Row, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_bf16_64x64_row_n128 BCSR_BF16_64X64_ROW_N128: Bf16, 64 x 64, B Row, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_64x64_col_n512 BCSR_BF16_64X64_COL_N512: Bf16, 64 x 64, B Col, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_bf16_64x64_col_n128 BCSR_BF16_64X64_COL_N128: Bf16, 64 x 64, B Col, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_64x32_row_n512 BCSR_BF16_64X32_ROW_N512: Bf16, 64 x 32, B Row, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_bf16_64x32_row_n128 BCSR_BF16_64X32_ROW_N128: Bf16, 64 x 32, B Row, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_64x32_col_n512 BCSR_BF16_64X32_COL_N512: Bf16, 64 x 32, B Col, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_bf16_64x32_col_n128 BCSR_BF16_64X32_COL_N128: Bf16, 64 x 32, B Col, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_64x16_row_n512 BCSR_BF16_64X16_ROW_N512: Bf16, 64 x 16, B Row, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_bf16_64x16_row_n128 BCSR_BF16_64X16_ROW_N128: Bf16, 64 x 16, B Row, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_bf16_64x16_col_n512 BCSR_BF16_64X16_COL_N512: Bf16, 64 x 16, B Col, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_bf16_64x16_col_n128 BCSR_BF16_64X16_COL_N128: Bf16, 64 x 16, B Col, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_128x64_row_n256 BCSR_F16_128X64_ROW_N256: F16, 128 x 64, B Row, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_f16_128x64_row_n256_c2 BCSR_F16_128X64_ROW_N256_C2: F16, 128 x 64, B Row, 1 panels of 256, 4 stages, ClusterScope<2>;
-    bcsr_f16_128x64_row_n64 BCSR_F16_128X64_ROW_N64: F16, 128 x 64, B Row, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_128x64_col_n256 BCSR_F16_128X64_COL_N256: F16, 128 x 64, B Col, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_f16_128x64_col_n256_c2 BCSR_F16_128X64_COL_N256_C2: F16, 128 x 64, B Col, 1 panels of 256, 4 stages, ClusterScope<2>;
-    bcsr_f16_128x64_col_n64 BCSR_F16_128X64_COL_N64: F16, 128 x 64, B Col, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_128x32_row_n256 BCSR_F16_128X32_ROW_N256: F16, 128 x 32, B Row, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_f16_128x32_row_n64 BCSR_F16_128X32_ROW_N64: F16, 128 x 32, B Row, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_128x32_col_n256 BCSR_F16_128X32_COL_N256: F16, 128 x 32, B Col, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_f16_128x32_col_n64 BCSR_F16_128X32_COL_N64: F16, 128 x 32, B Col, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_128x16_row_n256 BCSR_F16_128X16_ROW_N256: F16, 128 x 16, B Row, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_f16_128x16_row_n64 BCSR_F16_128X16_ROW_N64: F16, 128 x 16, B Row, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_128x16_col_n256 BCSR_F16_128X16_COL_N256: F16, 128 x 16, B Col, 1 panels of 256, 4 stages, BlockScope;
-    bcsr_f16_128x16_col_n64 BCSR_F16_128X16_COL_N64: F16, 128 x 16, B Col, 1 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_64x64_row_n512 BCSR_F16_64X64_ROW_N512: F16, 64 x 64, B Row, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_f16_64x64_row_n128 BCSR_F16_64X64_ROW_N128: F16, 64 x 64, B Row, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_64x64_col_n512 BCSR_F16_64X64_COL_N512: F16, 64 x 64, B Col, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_f16_64x64_col_n128 BCSR_F16_64X64_COL_N128: F16, 64 x 64, B Col, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_64x32_row_n512 BCSR_F16_64X32_ROW_N512: F16, 64 x 32, B Row, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_f16_64x32_row_n128 BCSR_F16_64X32_ROW_N128: F16, 64 x 32, B Row, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_64x32_col_n512 BCSR_F16_64X32_COL_N512: F16, 64 x 32, B Col, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_f16_64x32_col_n128 BCSR_F16_64X32_COL_N128: F16, 64 x 32, B Col, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_64x16_row_n512 BCSR_F16_64X16_ROW_N512: F16, 64 x 16, B Row, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_f16_64x16_row_n128 BCSR_F16_64X16_ROW_N128: F16, 64 x 16, B Row, 2 panels of 64, 8 stages, BlockScope;
-    bcsr_f16_64x16_col_n512 BCSR_F16_64X16_COL_N512: F16, 64 x 16, B Col, 2 panels of 256, 3 stages, BlockScope;
-    bcsr_f16_64x16_col_n128 BCSR_F16_64X16_COL_N128: F16, 64 x 16, B Col, 2 panels of 64, 8 stages, BlockScope;
+    bcsr_bf16_128x64_row_n256 BCSR_BF16_128X64_ROW_N256: Bf16, 128 x 64, B Row, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_bf16_128x64_row_n256_c2 BCSR_BF16_128X64_ROW_N256_C2: Bf16, 128 x 64, B Row, 1 panels of 256, 4 stages, staging 128, ClusterScope<2>;
+    bcsr_bf16_128x64_row_n64 BCSR_BF16_128X64_ROW_N64: Bf16, 128 x 64, B Row, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_128x64_col_n256 BCSR_BF16_128X64_COL_N256: Bf16, 128 x 64, B Col, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_bf16_128x64_col_n256_c2 BCSR_BF16_128X64_COL_N256_C2: Bf16, 128 x 64, B Col, 1 panels of 256, 4 stages, staging 128, ClusterScope<2>;
+    bcsr_bf16_128x64_col_n64 BCSR_BF16_128X64_COL_N64: Bf16, 128 x 64, B Col, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_128x32_row_n256 BCSR_BF16_128X32_ROW_N256: Bf16, 128 x 32, B Row, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_bf16_128x32_row_n64 BCSR_BF16_128X32_ROW_N64: Bf16, 128 x 32, B Row, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_128x32_col_n256 BCSR_BF16_128X32_COL_N256: Bf16, 128 x 32, B Col, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_bf16_128x32_col_n64 BCSR_BF16_128X32_COL_N64: Bf16, 128 x 32, B Col, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_128x16_row_n256 BCSR_BF16_128X16_ROW_N256: Bf16, 128 x 16, B Row, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_bf16_128x16_row_n64 BCSR_BF16_128X16_ROW_N64: Bf16, 128 x 16, B Row, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_128x16_col_n256 BCSR_BF16_128X16_COL_N256: Bf16, 128 x 16, B Col, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_bf16_128x16_col_n64 BCSR_BF16_128X16_COL_N64: Bf16, 128 x 16, B Col, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_64x64_row_n512 BCSR_BF16_64X64_ROW_N512: Bf16, 64 x 64, B Row, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_bf16_64x64_row_n128 BCSR_BF16_64X64_ROW_N128: Bf16, 64 x 64, B Row, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_64x64_col_n512 BCSR_BF16_64X64_COL_N512: Bf16, 64 x 64, B Col, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_bf16_64x64_col_n128 BCSR_BF16_64X64_COL_N128: Bf16, 64 x 64, B Col, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_64x32_row_n512 BCSR_BF16_64X32_ROW_N512: Bf16, 64 x 32, B Row, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_bf16_64x32_row_n128 BCSR_BF16_64X32_ROW_N128: Bf16, 64 x 32, B Row, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_64x32_col_n512 BCSR_BF16_64X32_COL_N512: Bf16, 64 x 32, B Col, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_bf16_64x32_col_n128 BCSR_BF16_64X32_COL_N128: Bf16, 64 x 32, B Col, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_64x16_row_n512 BCSR_BF16_64X16_ROW_N512: Bf16, 64 x 16, B Row, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_bf16_64x16_row_n128 BCSR_BF16_64X16_ROW_N128: Bf16, 64 x 16, B Row, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_bf16_64x16_col_n512 BCSR_BF16_64X16_COL_N512: Bf16, 64 x 16, B Col, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_bf16_64x16_col_n128 BCSR_BF16_64X16_COL_N128: Bf16, 64 x 16, B Col, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_128x64_row_n256 BCSR_F16_128X64_ROW_N256: F16, 128 x 64, B Row, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_f16_128x64_row_n256_c2 BCSR_F16_128X64_ROW_N256_C2: F16, 128 x 64, B Row, 1 panels of 256, 4 stages, staging 128, ClusterScope<2>;
+    bcsr_f16_128x64_row_n64 BCSR_F16_128X64_ROW_N64: F16, 128 x 64, B Row, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_128x64_col_n256 BCSR_F16_128X64_COL_N256: F16, 128 x 64, B Col, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_f16_128x64_col_n256_c2 BCSR_F16_128X64_COL_N256_C2: F16, 128 x 64, B Col, 1 panels of 256, 4 stages, staging 128, ClusterScope<2>;
+    bcsr_f16_128x64_col_n64 BCSR_F16_128X64_COL_N64: F16, 128 x 64, B Col, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_128x32_row_n256 BCSR_F16_128X32_ROW_N256: F16, 128 x 32, B Row, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_f16_128x32_row_n64 BCSR_F16_128X32_ROW_N64: F16, 128 x 32, B Row, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_128x32_col_n256 BCSR_F16_128X32_COL_N256: F16, 128 x 32, B Col, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_f16_128x32_col_n64 BCSR_F16_128X32_COL_N64: F16, 128 x 32, B Col, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_128x16_row_n256 BCSR_F16_128X16_ROW_N256: F16, 128 x 16, B Row, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_f16_128x16_row_n64 BCSR_F16_128X16_ROW_N64: F16, 128 x 16, B Row, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_128x16_col_n256 BCSR_F16_128X16_COL_N256: F16, 128 x 16, B Col, 1 panels of 256, 4 stages, staging 128, BlockScope;
+    bcsr_f16_128x16_col_n64 BCSR_F16_128X16_COL_N64: F16, 128 x 16, B Col, 1 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_64x64_row_n512 BCSR_F16_64X64_ROW_N512: F16, 64 x 64, B Row, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_f16_64x64_row_n128 BCSR_F16_64X64_ROW_N128: F16, 64 x 64, B Row, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_64x64_col_n512 BCSR_F16_64X64_COL_N512: F16, 64 x 64, B Col, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_f16_64x64_col_n128 BCSR_F16_64X64_COL_N128: F16, 64 x 64, B Col, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_64x32_row_n512 BCSR_F16_64X32_ROW_N512: F16, 64 x 32, B Row, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_f16_64x32_row_n128 BCSR_F16_64X32_ROW_N128: F16, 64 x 32, B Row, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_64x32_col_n512 BCSR_F16_64X32_COL_N512: F16, 64 x 32, B Col, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_f16_64x32_col_n128 BCSR_F16_64X32_COL_N128: F16, 64 x 32, B Col, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_64x16_row_n512 BCSR_F16_64X16_ROW_N512: F16, 64 x 16, B Row, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_f16_64x16_row_n128 BCSR_F16_64X16_ROW_N128: F16, 64 x 16, B Row, 2 panels of 64, 8 stages, staging 64, BlockScope;
+    bcsr_f16_64x16_col_n512 BCSR_F16_64X16_COL_N512: F16, 64 x 16, B Col, 2 panels of 256, 3 stages, staging 32, BlockScope;
+    bcsr_f16_64x16_col_n128 BCSR_F16_64X16_COL_N128: F16, 64 x 16, B Col, 2 panels of 64, 8 stages, staging 64, BlockScope;
 }
