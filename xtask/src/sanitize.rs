@@ -16,7 +16,9 @@ pub(crate) fn run() -> Result {
         for tool in ["memcheck", "racecheck", "synccheck"] {
             println!("{tool}: {}", test.name);
             let mut command = Command::new(&sanitizer);
-            command.args(["--tool", tool, "--error-exitcode", "99"]).arg(&test.executable);
+            // A refused driver call is no finding: the library asks for a kernel's parameters until there is none.
+            command.args(["--tool", tool, "--report-api-errors", "no", "--error-exitcode", "99"]);
+            command.arg(&test.executable);
             command.args([FILTER, "--test-threads", "1"]).env("HOPPER_REQUIRE_GPU", "1").current_dir(root());
             run_program(&mut command)?;
         }
