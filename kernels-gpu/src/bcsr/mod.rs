@@ -53,6 +53,7 @@ mod config;
 mod consumer;
 mod epilogue;
 mod kernel;
+mod order;
 mod producer;
 
 pub use config::{Arguments, BLayout, Configuration, Dtype, OutputKind, TileWork, WORDS_PER_BLOCK, WORDS_PER_TILE};
