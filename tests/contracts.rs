@@ -120,8 +120,10 @@ fn boxes_make_up_tiles_and_tiles_make_up_shared_memory() {
         assert_eq!(a, configuration.block_rows * configuration.block_cols * 2, "{name}: a block of A");
         let b = box_bytes(configuration.b_box) * b_boxes(configuration);
         assert_eq!(configuration.group * (a + b), stage_bytes(configuration), "{name}: a stage");
+        // 64 rows of 16 bits for each of two consumers.
+        let staging = 2 * 64 * configuration.staging_cols * 2;
         let barriers = (configuration.stages * BARRIER_BYTES).next_multiple_of(1024);
-        let shared = configuration.stages * stage_bytes(configuration) + barriers;
+        let shared = configuration.stages * stage_bytes(configuration) + staging + barriers;
         assert_eq!(shared, configuration.spec.shared_bytes as usize, "{name}: shared memory");
     }
 }
@@ -169,7 +171,8 @@ fn transactions(configuration: &Configuration, ptx: &str) -> Vec<Transaction> {
                     box_bytes(configuration.a_box) * configuration.spec.cluster as usize
                 }
                 true => box_bytes(configuration.a_box),
-                false => box_bytes(configuration.b_box),
+                // The panels are filled in a loop.
+                false => box_bytes(configuration.b_box) * configuration.panels,
             };
         }
     }

@@ -330,8 +330,12 @@ pub struct Configuration {
     pub tile_n: usize,
     /// Blocks of A in a stage.
     pub group: usize,
+    /// Parts of a tile's columns that the producer fills one after the other: one for each consumer that has its own.
+    pub panels: usize,
     /// Stages of the ring.
     pub stages: usize,
+    /// Columns that a consumer stages at once before it stores them.
+    pub staging_cols: usize,
     /// The box of the map of A: BC, BR / cluster.
     pub a_box: [u32; 2],
     /// The swizzle of A, as `CUtensorMapSwizzle`.
