@@ -121,7 +121,7 @@ impl Session {
     }
 }
 
-/// Where the lines about the run go: each is written out at once, since a run on a machine that is lent may be cut off.
+/// Where the lines about the run go: each is written out at once, since a long run may be cut off.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress;
 
