@@ -113,7 +113,7 @@ impl<A: Accumulator> NaiveSum<A> for Naive<A> {
 }
 
 /// A tensor core's sum: 16 exact products at a time are added to an fp32 accumulator, and what lies beyond its last bit
-/// is cut off, not rounded. (Observed on an H200; the PTX ISA leaves the precision of the sum open.)
+/// is cut off, not rounded. (A model that accounts for the errors seen on an H200; the PTX ISA leaves the precision of the sum open.)
 #[derive(Clone, Default)]
 pub(super) struct Truncated {
     sum: f32,

@@ -191,7 +191,7 @@ impl Traffic {
         // PERF: where A does not stay in L2 by itself, four panels a group read it a quarter as often: 8192^3, blocks at
         // 50 %, 763 -> 716 us; at 10 %, where it does, nothing is gained (H200).
         let group = if a_bytes > Self::RESIDENT_BYTES { Self::RESIDENT_BYTES / panel_bytes.max(1) } else { 1 };
-        // PERF: 3584 x 16384 x 18944 at 10 %, 396 -> 342 us; where the panels fit, the same hint costs up to 40 % (H200).
+        // PERF: 3584 x 16384 x 18944 at 10 %, 396 -> 342 us; where the panels fit, the same hint costs up to 31 % (H200).
         let active_bytes = panel_bytes * (workers as usize).div_ceil(num_row_blocks.max(1));
         Self { group: group.clamp(1, 1024) as u32, streams_b: active_bytes > Self::STREAM_BYTES }
     }
