@@ -30,14 +30,21 @@ pub unsafe fn mbarrier_arrive(barrier: u32) {
     ptx_asm!("mbarrier.arrive.shared::cta.b64 _, [{}];", in(reg32) barrier, options(nostack));
 }
 
-/// `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [barrier];` Thread.
+/// `mbarrier.arrive.release.cta.shared::cluster.b64 _, [barrier];` Thread. At a barrier of any block of the cluster.
+///
+/// NOTE: a release at cluster scope compiles to MEMBAR.ALL.GPU before the arrival. At block scope it orders what this
+/// block has read, which is all that giving back a buffer needs; to publish *writes* to another block, take
+/// [`barrier_cluster_arrive`](super::cluster::barrier_cluster_arrive).
+///
+/// PERF: block-sparse products in clusters of two, 8192^3 at 10 %: 240 us with the release at cluster scope, 176 with
+/// this one (two H200s; without clusters 175 and 180).
 ///
 /// # Safety
 /// As [`mbarrier_arrive`], with `barrier` an address in the cluster's window, as [`mapa`](super::cluster::mapa) makes.
 #[inline(always)]
 pub unsafe fn mbarrier_arrive_cluster(barrier: u32) {
     ptx_asm!(
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{}];",
+        "mbarrier.arrive.release.cta.shared::cluster.b64 _, [{}];",
         in(reg32) barrier,
         options(nostack)
     );

@@ -349,7 +349,8 @@ impl<Stage, S: Scope> FullSlot<Stage, S> {
     pub fn release(self) {
         let lane = warp::lane_id();
         if lane < S::BLOCKS {
-            // SAFETY: the barrier is initialised and counts each consumer warp of each block once a phase.
+            // SAFETY: the barrier is initialised and counts each consumer warp of each block once a phase. Arriving at another
+            // block's barrier publishes no write: it says that this warp's reads are done, before the other block overwrites.
             unsafe {
                 if S::BLOCKS == 1 {
                     mbarrier::mbarrier_arrive(self.empty.address());
