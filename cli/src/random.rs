@@ -28,6 +28,13 @@ impl Random {
         ((u128::from(self.next_u64()) * u128::from(limit)) >> 64) as u64
     }
 
+    /// Puts `items` into a random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for end in (1..items.len()).rev() {
+            items.swap(end, self.below(end as u64 + 1) as usize);
+        }
+    }
+
     /// Number `index` of the stream `stream`: uniform in [-1, 1).
     pub fn at(stream: u64, index: u64) -> f32 {
         let bits = mix(stream.wrapping_add(index.wrapping_mul(INCREMENT)));
@@ -75,6 +82,20 @@ mod tests {
         }
         assert!(seen.iter().all(|&count| count > 100), "{seen:?}");
         assert_eq!(random.below(0), 0);
+    }
+
+    #[test]
+    fn shuffled_items_are_all_there_and_come_first_equally_often() {
+        let mut random = Random::new(2);
+        let mut first = [0_u32; 4];
+        for _ in 0..1000 {
+            let mut items = [0, 1, 2, 3];
+            random.shuffle(&mut items);
+            first[items[0]] += 1;
+            items.sort_unstable();
+            assert_eq!(items, [0, 1, 2, 3]);
+        }
+        assert!(first.iter().all(|count| (190..=310).contains(count)), "{first:?}");
     }
 
     #[test]

@@ -10,10 +10,16 @@ use super::record::{Row, Status};
 use super::session::{Progress, Session, Settings};
 use super::workload::layout_name;
 use super::workspace::Workspace;
+use crate::random::Random;
 use crate::statistics::Summary;
 
-/// Launches before the first sample.
+/// Launches of each before its samples are sized.
 const NUM_WARM_UP: usize = 3;
+/// Rounds are run for this long before the first sample counts.
+///
+/// NOTE: a card at its power limit takes a few tenths of a second to find its clock. Without this, the first rounds run at a
+/// clock that no lasting load sees: spreads of 10 to 20 % on an H200.
+const SETTLE: Duration = Duration::from_millis(700);
 /// Rounds that are taken whatever the time limit says.
 const MIN_ROUNDS: usize = 5;
 /// A sample takes at least this long, or [`MAX_LAUNCHES`] launches: an event resolves about half a microsecond.
@@ -27,10 +33,16 @@ struct Contender<'a> {
     workspace: &'a Workspace<'a>,
     next_set: usize,
     launches: usize,
+    /// Microseconds of the fastest launch before the samples.
+    warm_us: f64,
     samples: Vec<f64>,
 }
 
-impl Contender<'_> {
+impl<'a> Contender<'a> {
+    fn new(row: usize, prepared: Box<dyn Prepared + 'a>, workspace: &'a Workspace<'a>) -> Self {
+        Self { row, prepared, workspace, next_set: 0, launches: 1, warm_us: 0.0, samples: Vec::new() }
+    }
+
     /// Microseconds a launch, over `launches` launches in a row.
     fn sample(&mut self) -> Result<f64, BenchError> {
         let launches = self.launches;
@@ -86,7 +98,7 @@ pub fn measure(
         };
         match admit(*implementation, workspace, &reference, &mut rows[row], progress) {
             Ok(Some(prepared)) => {
-                contenders.push(Contender { row, prepared, workspace, next_set: 0, launches: 1, samples: Vec::new() });
+                contenders.push(Contender::new(row, prepared, workspace));
             }
             Ok(None) => {}
             Err(error) => fail(&mut rows[row], &error, progress),
@@ -144,40 +156,76 @@ fn admit<'a>(
     Ok(Some(prepared))
 }
 
-/// Takes the samples round by round, so that a change of clock or temperature meets every contender alike.
+/// Sizes the samples, then takes them: first of the fast contenders, then of the slow ones.
 ///
-/// A contender that fails is removed.
+/// NOTE: a kernel that takes many times as long at a fraction of the power lets the card cool, and whoever comes after it
+/// finds a clock that no lasting load sees. Those that take more than twice the peer's time have rounds of their own.
 fn take_samples(contenders: &mut Vec<Contender<'_>>, rows: &mut [Row], settings: &Settings, progress: &Progress) {
-    let mut keep_going = |contenders: &mut Vec<Contender<'_>>,
-                          step: &mut dyn FnMut(&mut Contender<'_>) -> Result<(), BenchError>| {
-        contenders.retain_mut(|contender| match step(contender) {
+    let mut sampling = Sampling { rows, settings, progress, random: Random::new(settings.rounds as u64) };
+    sampling.step(contenders, |contender| {
+        contender.warm_us = f64::INFINITY;
+        for _ in 0..NUM_WARM_UP {
+            contender.warm_us = contender.warm_us.min(contender.sample()?);
+        }
+        contender.launches = ((MIN_SAMPLE_US / contender.warm_us).ceil() as usize).clamp(1, MAX_LAUNCHES);
+        Ok(())
+    });
+    let peer = contenders.iter().find(|contender| is_peer(&sampling.rows[contender.row]));
+    let limit_us = peer.map_or(f64::INFINITY, |peer| 2.0 * peer.warm_us);
+    let (mut fast, mut slow): (Vec<_>, Vec<_>) =
+        contenders.drain(..).partition(|contender| contender.warm_us <= limit_us);
+    for group in [&mut fast, &mut slow] {
+        sampling.rounds(group);
+        contenders.append(group);
+    }
+}
+
+/// What the rounds of a workload have in common.
+struct Sampling<'a> {
+    rows: &'a mut [Row],
+    settings: &'a Settings,
+    progress: &'a Progress,
+    random: Random,
+}
+
+impl Sampling<'_> {
+    /// Does something with each contender; one that fails is removed, and its row says why.
+    fn step<'c>(
+        &mut self,
+        contenders: &mut Vec<Contender<'c>>,
+        mut action: impl FnMut(&mut Contender<'c>) -> Result<(), BenchError>,
+    ) {
+        contenders.retain_mut(|contender| match action(contender) {
             Ok(()) => true,
             Err(error) => {
-                fail(&mut rows[contender.row], &error, progress);
+                fail(&mut self.rows[contender.row], &error, self.progress);
                 false
             }
         });
-    };
-    keep_going(contenders, &mut |contender| {
-        let mut warm_us = f64::INFINITY;
-        for _ in 0..NUM_WARM_UP {
-            warm_us = warm_us.min(contender.sample()?);
+    }
+
+    /// Takes the samples round by round, so that a change of clock or temperature meets every contender alike. Each round
+    /// has its own random order: who follows a hot kernel finds a lower clock than who follows a cool one.
+    fn rounds(&mut self, contenders: &mut Vec<Contender<'_>>) {
+        let limit = Duration::from_secs_f64(self.settings.max_seconds);
+        let start = Instant::now();
+        while start.elapsed() < SETTLE.min(limit) && !contenders.is_empty() {
+            self.random.shuffle(contenders);
+            self.step(contenders, |contender| contender.sample().map(drop));
         }
-        contender.launches = ((MIN_SAMPLE_US / warm_us).ceil() as usize).clamp(1, MAX_LAUNCHES);
-        Ok(())
-    });
-    let start = Instant::now();
-    let limit = Duration::from_secs_f64(settings.max_seconds);
-    for round in 0..settings.rounds {
-        if round >= MIN_ROUNDS && start.elapsed() > limit {
-            progress.line(&format!("  time is up after {round} rounds"));
-            break;
+        let start = Instant::now();
+        for round in 0..self.settings.rounds {
+            if round >= MIN_ROUNDS && start.elapsed() > limit {
+                self.progress.line(&format!("  time is up after {round} rounds"));
+                break;
+            }
+            self.random.shuffle(contenders);
+            self.step(contenders, |contender| {
+                let sample = contender.sample()?;
+                contender.samples.push(sample);
+                Ok(())
+            });
         }
-        keep_going(contenders, &mut |contender| {
-            let sample = contender.sample()?;
-            contender.samples.push(sample);
-            Ok(())
-        });
     }
 }
 
@@ -209,11 +257,13 @@ fn summarise(row: &mut Row, contender: &Contender<'_>) {
     }
 }
 
+/// Whether the row is that of the peer which its speed-ups are relative to.
+fn is_peer(row: &Row) -> bool {
+    row.implementation == row.peer
+}
+
 fn add_speedups(rows: &mut [Row]) {
-    let Some(peer) = rows.first().map(|row| row.peer.clone()) else { return };
-    let Some(peer_us) = rows.iter().find(|row| row.implementation == peer).and_then(|row| row.median_us) else {
-        return;
-    };
+    let Some(peer_us) = rows.iter().find(|row| is_peer(row)).and_then(|row| row.median_us) else { return };
     for row in rows {
         row.speedup = row.median_us.map(|median| peer_us / median);
     }
