@@ -18,9 +18,12 @@ fn plan(spec: &str, block: &str, num_cols: usize, b: Layout) -> BcsrPlan {
 fn kernels_by_problem() {
     let blocks = "blocks:512x512,64x64,0.3";
     for (block, num_cols, layout, name) in [
-        ("128x64", 4096, Layout::RowMajor, "bcsr_bf16_128x64_row_n256"),
-        ("128x64", 4096, Layout::ColumnMajor, "bcsr_bf16_128x64_col_n256"),
-        ("128x128", 4096, Layout::RowMajor, "bcsr_bf16_128x64_row_n256"),
+        ("128x64", 4096, Layout::RowMajor, "bcsr_bf16_128x64_row_n256_c2"),
+        ("128x64", 4096, Layout::ColumnMajor, "bcsr_bf16_128x64_col_n256_c2"),
+        ("128x64", 512, Layout::RowMajor, "bcsr_bf16_128x64_row_n256"),
+        ("128x64", 1200, Layout::RowMajor, "bcsr_bf16_128x64_row_n256"),
+        ("128x128", 960, Layout::RowMajor, "bcsr_bf16_128x64_row_n256_c2"),
+        ("128x32", 960, Layout::RowMajor, "bcsr_bf16_128x32_row_n256"),
         ("128x32", 1, Layout::RowMajor, "bcsr_bf16_128x32_row_n64"),
         ("128x16", 128, Layout::ColumnMajor, "bcsr_bf16_128x16_col_n64"),
         ("64x64", 129, Layout::RowMajor, "bcsr_bf16_64x64_row_n128"),
