@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let num_cols = arguments.next().ok_or("the number of columns is missing")?.parse()?;
     println!("implementation,matrix,rows,columns,entries,n,threads,median_s,fastest_s");
     for path in arguments {
-        let a = matrix_market::read::<f32>(&path, &ReadOptions::default())?.matrix.to_csr();
+        let a = matrix_market::read::<f32>(&path, &ReadOptions::default())?.matrix.try_to_csr()?;
         let name = Path::new(&path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         for num_threads in [1, 2] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(num_threads).build()?;

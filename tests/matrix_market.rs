@@ -315,6 +315,31 @@ fn counts_are_checked() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn rows_that_memory_cannot_hold_are_refused() {
+    use hopper_sparse::formats::FormatError;
+
+    const LIMITED: &str = "HOPPER_SPARSE_TEST_IN_8_GIB";
+    let text = |num_rows: u64| format!("coordinate real general\n{num_rows} 4 3\n1 1 1\n2 2 1\n3 4 1\n");
+    let (line, sentence) = refusal(&text(1_000_000_000_000));
+    assert_eq!((line, sentence.contains("but at most 4294967295 are supported")), (2, true), "{sentence}");
+    if std::env::var_os(LIMITED).is_some() {
+        let error = load(&text(u32::MAX.into())).expect("well formed").matrix.try_to_csr().expect_err("too many rows");
+        assert_eq!(error, FormatError::OutOfMemory { bytes: 3 * 8 * (1 << 32) + 3 * 12 });
+        return;
+    }
+    // Some machines have the 100 GB. A process that may have 8 GiB has not.
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 8388608 && exec \"$0\" --exact rows_that_memory_cannot_hold_are_refused"])
+        .arg(std::env::current_exe().expect("this program"))
+        .env(LIMITED, "1")
+        .output()
+        .expect("a shell");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
 fn sizes_past_32_bits_are_refused_and_counts_past_32_bits_are_not() {
     for (sizes, sentence) in [
         ("4294967296 1 1", "the matrix has `4294967296` rows, but at most 4294967295 are supported"),

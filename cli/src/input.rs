@@ -78,8 +78,9 @@ fn read_matrix_market(path: &Path, options: &ReadArgs) -> Result<Input> {
     bar.finish_and_clear();
     let loaded = loaded.map_err(hopper_sparse::Error::from)?;
     let spinner = progress::spinner("sorting");
-    let matrix = loaded.matrix.to_csr();
+    let matrix = loaded.matrix.try_to_csr();
     spinner.finish_and_clear();
+    let matrix = matrix.map_err(hopper_sparse::Error::from)?;
     let mut kind = format!("Matrix Market, {} {}", loaded.header.banner.field, loaded.header.banner.symmetry);
     if loaded.dropped_zeros > 0 {
         kind.push_str(&format!(", {} zeros dropped", crate::table::count(loaded.dropped_zeros)));

@@ -12,6 +12,7 @@ pub mod generate;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 pub mod io;
+mod memory;
 pub mod ops;
 pub mod reference;
 

@@ -27,7 +27,8 @@ fn read_as<T: Element>(
     elements: impl FnOnce(Vec<T>) -> Elements,
 ) -> Result<(usize, usize, Compressed), BenchError> {
     let loaded = matrix_market::read::<T>(path, &ReadOptions::default());
-    let csr = loaded.map_err(|error| BenchError::Library(error.into()))?.matrix.to_csr();
+    let loaded = loaded.map_err(|error| BenchError::Library(error.into()))?;
+    let csr = loaded.matrix.try_to_csr().map_err(|error| BenchError::Library(error.into()))?;
     let entries = Compressed {
         row_offsets: csr.row_offsets().to_vec(),
         col_indices: csr.col_indices().to_vec(),

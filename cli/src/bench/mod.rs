@@ -18,6 +18,7 @@ mod limits;
 mod machine;
 mod matrix_file;
 mod measure;
+mod on_cpu;
 mod operands;
 mod record;
 mod registry;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::bands::{BandLines, RowBand, balanced, cut};
 use super::panel::Panel;
 use super::scale::Scale;
-use super::simd::{InstructionSet, Vectorised, run_vectorised};
+use super::simd::{InstructionSet, Path, Vectorised};
 use crate::element::{Accumulator, Element};
 use crate::formats::{CsrView, DenseView, DenseViewMut};
 
@@ -18,6 +18,7 @@ const SEQUENTIAL_WORK: u128 = 1 << 20;
 
 /// C = alpha A B + beta C; the shapes agree, and no size of C is zero.
 pub(super) fn spmm<T: Element, U: Element>(
+    path: Path,
     scale: Scale<T::Accumulator>,
     a: CsrView<'_, T>,
     b: DenseView<'_, T>,
@@ -28,7 +29,7 @@ pub(super) fn spmm<T: Element, U: Element>(
     let num_bands = if num_threads == 1 || work < SEQUENTIAL_WORK { 1 } else { 4 * num_threads };
     let panel = Panel::row_major(b);
     let bands = cut(c, &balanced(a.row_offsets, num_bands));
-    let run = |band| run_vectorised(Band { scale, a, b: &panel.data, b_stride: panel.row_stride, c: band });
+    let run = |band| path.run(Band { scale, a, b: &panel.data, b_stride: panel.row_stride, c: band });
     if bands.len() == 1 {
         bands.into_iter().for_each(run);
     } else {
@@ -135,6 +136,47 @@ impl<T: Element, U: Element> Band<'_, T, U> {
             BandLines::Columns(columns) => {
                 for (&sum, column) in sums.iter().zip(&mut columns[first..]) {
                     column[at] = self.scale.combined(sum, column[at]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    use super::*;
+    use crate::formats::{Csr, Dense, Layout};
+    use crate::generate::uniform;
+    use crate::reference::{self, naive};
+
+    fn check<T: Element, U: Element>(path: Path, num_cols: usize, layout: Layout) {
+        let a: Csr<T> = uniform(60, 90, 0.2, 1).cast();
+        let b = Dense::from_fn(90, num_cols, layout, |i, j| T::from_f64(((7 * i + 3 * j) % 29) as f64 / 8.0 - 1.5));
+        let old = Dense::from_fn(60, num_cols, layout, |i, j| U::from_f64((i + j) as f64 / 64.0));
+        let (alpha, beta) = (1.5, -0.5);
+        let exact = reference::spmm(alpha, &a.view(), b.view(), beta, old.view()).expect("the shapes agree");
+        let unit = naive::Unit::Core;
+        let tolerance = naive::tolerance(unit, alpha, &a.view(), b.view(), beta, old.view(), &exact);
+        let mut c = old.clone();
+        spmm(path, Scale::new(alpha, beta), a.view(), b.view(), &mut c.view_mut());
+        let report = exact.compare(c.view()).expect("the same shape");
+        let verdict = tolerance.expect("the shapes agree").judge(&report);
+        assert!(verdict.is_accepted(), "{path:?}, {} -> {}, {num_cols}, {layout:?}: {verdict}", T::DTYPE, U::DTYPE);
+    }
+
+    #[test]
+    fn every_path_of_this_machine_is_right() {
+        assert!(Path::BASELINE.is_supported());
+        for &path in Path::ALL.iter().filter(|path| path.is_supported()) {
+            // Less than a tile, one of each width, and all of them together in more than a panel.
+            for num_cols in [1, 15, 16, 64, 128, PANEL_COLS + 128 + 64 + 16 + 3] {
+                for layout in [Layout::RowMajor, Layout::ColumnMajor] {
+                    check::<bf16, bf16>(path, num_cols, layout);
+                    check::<f16, f32>(path, num_cols, layout);
+                    check::<f32, f32>(path, num_cols, layout);
+                    check::<f64, f64>(path, num_cols, layout);
                 }
             }
         }

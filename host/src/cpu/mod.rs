@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::formats::{BcsrView, CsrView, DenseView, DenseViewMut};
 use crate::ops::check_spmm_shapes;
 use scale::{Scale, scale_only};
+use simd::Path;
 
 /// C = alpha A B + beta C with A in [CSR](CsrView). `alpha` and `beta` are rounded to the accumulator's type.
 ///
@@ -36,12 +37,8 @@ pub fn spmm_csr<T: Element, U: Element>(
     beta: f64,
     c: &mut DenseViewMut<'_, U>,
 ) -> Result<()> {
-    check_spmm_shapes((a.num_rows, a.num_cols), (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
-    let scale = Scale::<T::Accumulator>::new(alpha, beta);
-    if scale.is_without_product() {
-        scale_only(scale, c);
-    } else if c.num_rows() > 0 && c.num_cols() > 0 {
-        csr::spmm(scale, a, b, c);
+    if let Some(scale) = begin((a.num_rows, a.num_cols), alpha, b, beta, c)? {
+        csr::spmm(Path::best(), scale, a, b, c);
     }
     Ok(())
 }
@@ -63,12 +60,25 @@ pub fn spmm_bcsr<T: Element, U: Element>(
     beta: f64,
     c: &mut DenseViewMut<'_, U>,
 ) -> Result<()> {
-    check_spmm_shapes((a.num_rows, a.num_cols), (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
-    let scale = Scale::<T::Accumulator>::new(alpha, beta);
-    if scale.is_without_product() {
-        scale_only(scale, c);
-    } else if c.num_rows() > 0 && c.num_cols() > 0 {
+    if let Some(scale) = begin((a.num_rows, a.num_cols), alpha, b, beta, c)? {
         bcsr::spmm(scale, a, b, c);
     }
     Ok(())
+}
+
+/// Checks the shapes, and does what needs no product. Returns the factors where there is a product to compute.
+fn begin<T: Element, U: Element>(
+    a_shape: (usize, usize),
+    alpha: f64,
+    b: DenseView<'_, T>,
+    beta: f64,
+    c: &mut DenseViewMut<'_, U>,
+) -> Result<Option<Scale<T::Accumulator>>> {
+    check_spmm_shapes(a_shape, (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
+    let scale = Scale::new(alpha, beta);
+    if scale.is_without_product() {
+        scale_only(scale, c);
+        return Ok(None);
+    }
+    Ok((c.num_rows() > 0 && c.num_cols() > 0).then_some(scale))
 }

@@ -1,6 +1,8 @@
 //! One source for several instruction sets, chosen at run time.
 
 use crate::element::Accumulator;
+/// An instruction set that work is compiled for, by name.
+pub(super) use machine::Path;
 
 /// What inner loops need to know of a machine.
 pub(super) trait InstructionSet {
@@ -17,15 +19,24 @@ pub(super) trait Vectorised {
     fn run<I: InstructionSet>(self);
 }
 
-/// Does the work with the best instruction set of this machine.
-pub(super) fn run_vectorised(work: impl Vectorised) {
-    machine::run(work);
+impl Path {
+    /// The best of this machine.
+    pub(super) fn best() -> Self {
+        *Self::ALL.iter().find(|path| path.is_supported()).unwrap_or(&Self::BASELINE)
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod machine {
     use super::{InstructionSet, Vectorised};
     use crate::element::Accumulator;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Path {
+        Avx512,
+        Avx2,
+        Sse2,
+    }
 
     struct Avx512;
     struct Avx2;
@@ -55,15 +66,34 @@ mod machine {
         }
     }
 
-    pub(super) fn run(work: impl Vectorised) {
-        if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the only demand of the function is that the machine has AVX-512F, which was just found.
-            unsafe { run_with_avx512(work) }
-        } else if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-            // SAFETY: the only demand of the function is that the machine has AVX2 and FMA, which were just found.
-            unsafe { run_with_avx2(work) }
-        } else {
-            work.run::<Sse2>();
+    impl Path {
+        /// All of them, the best first.
+        pub const ALL: &[Self] = &[Self::Avx512, Self::Avx2, Self::Sse2];
+        /// What every machine has that this is compiled for.
+        pub const BASELINE: Self = Self::Sse2;
+
+        /// Whether this machine has it.
+        pub fn is_supported(self) -> bool {
+            match self {
+                Self::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),
+                Self::Avx2 => std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma"),
+                Self::Sse2 => true,
+            }
+        }
+
+        /// Does the work.
+        ///
+        /// # Panics
+        /// Where this machine does not have it.
+        pub fn run(self, work: impl Vectorised) {
+            assert!(self.is_supported(), "this machine has no {self:?}");
+            match self {
+                // SAFETY: the only demand of the function is that the machine has AVX-512F, which was just seen.
+                Self::Avx512 => unsafe { run_with_avx512(work) },
+                // SAFETY: the only demand of the function is that the machine has AVX2 and FMA, which were just seen.
+                Self::Avx2 => unsafe { run_with_avx2(work) },
+                Self::Sse2 => work.run::<Sse2>(),
+            }
         }
     }
 
@@ -83,6 +113,11 @@ mod machine {
     use super::{InstructionSet, Vectorised};
     use crate::element::Accumulator;
 
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Path {
+        Baseline,
+    }
+
     /// What the compiler takes for granted: on AArch64 32 registers of 16 bytes, and a fused instruction.
     struct Baseline;
 
@@ -94,7 +129,20 @@ mod machine {
         }
     }
 
-    pub(super) fn run(work: impl Vectorised) {
-        work.run::<Baseline>();
+    impl Path {
+        /// The only one.
+        pub const ALL: &[Self] = &[Self::BASELINE];
+        /// What every machine has that this is compiled for.
+        pub const BASELINE: Self = Self::Baseline;
+
+        /// Always.
+        pub fn is_supported(self) -> bool {
+            true
+        }
+
+        /// Does the work.
+        pub fn run(self, work: impl Vectorised) {
+            work.run::<Baseline>();
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::error::{check_length, check_sizes};
 use super::rows::{accumulate, row_ranges, split_by_rows};
 use super::{Axis, Csr, CsrPattern, FormatError};
 use crate::element::Element;
+use crate::memory::require_memory;
 
 /// A sparse matrix as (row, column, value) triplets, in any order, duplicates allowed (they add up on conversion).
 ///
@@ -136,6 +137,9 @@ impl<T: Element> Coo<T> {
     /// Entries at one place are added in `f64`, in the order in which they stand here, and the sum is rounded once: the
     /// result does not depend on the number of threads. A value without a duplicate is moved bit for bit, so explicit
     /// zeros, -0.0 and NaN payloads stay as they are.
+    ///
+    /// Memory that cannot be had ends the process, as with [`Vec::with_capacity`]; [`try_to_csr`](Self::try_to_csr)
+    /// refuses.
     pub fn to_csr(&self) -> Csr<T> {
         let mut row_offsets = vec![0_u64; self.num_rows + 1];
         for &row in &self.row_indices {
@@ -175,6 +179,19 @@ impl<T: Element> Coo<T> {
         }
         let pattern = CsrPattern::from_checked(self.num_rows, self.num_cols, row_offsets, col_indices);
         Csr::from_checked(pattern, values)
+    }
+
+    /// As [`to_csr`](Self::to_csr), for sizes that somebody else chose: a file of three entries may claim four thousand
+    /// million rows, and each takes an offset.
+    ///
+    /// # Errors
+    /// [`FormatError::OutOfMemory`] where what sorting takes cannot be held.
+    pub fn try_to_csr(&self) -> Result<Csr<T>, FormatError> {
+        // Offsets, the next free place and the new length of each row; and the sorted entries.
+        let of_rows = 3 * size_of::<u64>() as u128 * (self.num_rows as u128 + 1);
+        let of_entries = (size_of::<u32>() + size_of::<T>()) as u128 * self.values.len() as u128;
+        require_memory(of_rows + of_entries).map_err(|bytes| FormatError::OutOfMemory { bytes })?;
+        Ok(self.to_csr())
     }
 
     /// Columns and values ordered by row; within a row in the order of this matrix.

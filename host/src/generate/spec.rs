@@ -6,6 +6,7 @@ use core::str::FromStr;
 use super::{banded, blocks, fem, rmat, uniform};
 use crate::formats::{BlockShape, Csr, FormatError};
 use crate::io::Excerpt;
+use crate::memory::require_memory;
 
 /// A kind of generated matrix, with its sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -253,12 +254,9 @@ impl GeneratorSpec {
     /// # Errors
     /// [`GeneratorError::OutOfMemory`] where the machine refuses the memory that it takes.
     pub fn generate(&self) -> Result<Csr<f32>, GeneratorError> {
-        // Position, column and value of each entry, and the offsets. What the machine refuses here would end the
-        // process there.
+        // Position, column and value of each entry, and the offsets.
         let bytes = self.max_entries() * 16 + u128::from(self.num_rows()) * 8;
-        let refused = GeneratorError::OutOfMemory { bytes };
-        let wanted = usize::try_from(bytes).map_err(|_| refused.clone())?;
-        Vec::<u8>::new().try_reserve_exact(wanted).map_err(|_| refused)?;
+        require_memory(bytes).map_err(|bytes| GeneratorError::OutOfMemory { bytes })?;
         let seed = self.seed;
         Ok(match self.generator {
             Generator::Fem { num_rows } => fem(num_rows, seed),

@@ -9,8 +9,9 @@ use cust::stream::Stream;
 use super::buffer::DevicePtr;
 use super::copy::Lines;
 use super::error::{GpuError, check};
-use super::view::{DeviceDenseView, Shape};
+use super::view::DeviceDenseView;
 use crate::element::Element;
+use crate::formats::Shape;
 
 /// A tensor copy's alignment of base and lines, in bytes.
 const ALIGNMENT: usize = 16;
@@ -28,12 +29,7 @@ impl<'s, T: Element> AlignedCopy<'s, T> {
     /// Copies `matrix`, on `stream`. The stream's context must be current.
     pub(crate) fn new(stream: &'s Stream, matrix: &DeviceDenseView<'_, T>) -> Result<Self, GpuError> {
         let leading_dimension = matrix.line_len().next_multiple_of(ALIGNMENT / size_of::<T>());
-        let shape = Shape {
-            num_rows: matrix.num_rows(),
-            num_cols: matrix.num_cols(),
-            leading_dimension,
-            layout: matrix.layout(),
-        };
+        let shape = Shape { leading_dimension, ..matrix.shape };
         let pitch = leading_dimension * size_of::<T>();
         let bytes = (pitch * shape.num_lines()).max(ALIGNMENT);
         let mut ptr = 0;

@@ -4,9 +4,9 @@ use super::buffer::DeviceBuffer;
 use super::copy::{Host, Lines};
 use super::device::Device;
 use super::error::GpuError;
-use super::view::{DeviceDenseView, DeviceDenseViewMut, Shape, shape_accessors};
+use super::view::{DeviceDenseView, DeviceDenseViewMut, checked_within, device_accessors};
 use crate::element::Element;
-use crate::formats::{DenseView, DenseViewMut, Layout};
+use crate::formats::{DenseView, DenseViewMut, Layout, Shape, shape_accessors};
 
 /// The tensor memory accelerator wants the distance between rows to be a multiple of this.
 const ROW_ALIGNMENT_BYTES: usize = 16;
@@ -61,13 +61,7 @@ impl<T: Element> DeviceDense<T> {
     /// [`GpuError::Shape`] or [`GpuError::Layout`] where the two differ; [`GpuError::Driver`] where the driver fails,
     /// also for the fault of an earlier launch.
     pub fn copy_from_host(&mut self, matrix: DenseView<'_, T>) -> Result<(), GpuError> {
-        let host = Shape {
-            num_rows: matrix.num_rows(),
-            num_cols: matrix.num_cols(),
-            leading_dimension: matrix.leading_dimension(),
-            layout: matrix.layout(),
-        };
-        self.copy(Host::Read(matrix.data()), host)
+        self.copy(Host::Read(matrix.data()), matrix.shape)
     }
 
     /// Copies all elements to the host. Elements of the slice that lie between the view's rows stay as they are.
@@ -75,12 +69,7 @@ impl<T: Element> DeviceDense<T> {
     /// # Errors
     /// As [`DeviceDense::copy_from_host`].
     pub fn to_host(&self, matrix: &mut DenseViewMut<'_, T>) -> Result<(), GpuError> {
-        let host = Shape {
-            num_rows: matrix.num_rows(),
-            num_cols: matrix.num_cols(),
-            leading_dimension: matrix.leading_dimension(),
-            layout: matrix.layout(),
-        };
+        let host = matrix.shape;
         self.copy(Host::Write(matrix.data_mut()), host)
     }
 
@@ -112,7 +101,7 @@ impl<T: Element> DeviceDense<T> {
         self.buffer.device()
     }
 
-    shape_accessors!();
+    device_accessors!();
 
     /// One copy between the matrix and a slice of the host in which the lines lie as `host` says.
     fn copy(&self, slice: Host<'_, T>, host: Shape) -> Result<(), GpuError> {
@@ -129,13 +118,7 @@ impl<T: Element> DeviceDense<T> {
             return Ok(());
         }
         // The view keeps this, by its own account; the copy must not depend on it.
-        match host.checked()?.reach() {
-            Some(needed) if needed <= slice.len() => {}
-            needed => {
-                let needed = needed.map_or(u64::MAX, |needed| needed as u64);
-                return Err(GpuError::TooShort { found: slice.len() as u64, needed });
-            }
-        }
+        checked_within(host, slice.len())?;
         self.device().make_current()?;
         let size = size_of::<T>();
         let lines = Lines {

@@ -6,72 +6,30 @@ use core::marker::PhantomData;
 use super::buffer::{DeviceBuffer, DevicePtr};
 use super::error::GpuError;
 use crate::element::Element;
-use crate::formats::Layout;
+use crate::formats::{Layout, Shape, shape_accessors};
 
-/// Rows, columns, layout and leading dimension: where the elements of a matrix lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) num_rows: usize,
-    pub(super) num_cols: usize,
-    pub(super) leading_dimension: usize,
-    pub(super) layout: Layout,
+/// The shape, where its rows do not overlap.
+fn checked(shape: Shape) -> Result<Shape, GpuError> {
+    if shape.leading_dimension >= shape.line_len() {
+        return Ok(shape);
+    }
+    Err(GpuError::LeadingDimension { found: shape.leading_dimension as u64, least: shape.line_len() as u64 })
 }
 
-impl Shape {
-    /// The elements of one row (row-major) or column (column-major).
-    pub(super) fn line_len(self) -> usize {
-        match self.layout {
-            Layout::RowMajor => self.num_cols,
-            Layout::ColumnMajor => self.num_rows,
+/// The shape, where besides `found` elements reach to its last one.
+pub(super) fn checked_within(shape: Shape, found: usize) -> Result<Shape, GpuError> {
+    match checked(shape)?.reach() {
+        Some(needed) if needed <= found => Ok(shape),
+        needed => {
+            Err(GpuError::TooShort { found: found as u64, needed: needed.map_or(u64::MAX, |needed| needed as u64) })
         }
-    }
-
-    /// The number of rows (row-major) or columns (column-major).
-    pub(super) fn num_lines(self) -> usize {
-        match self.layout {
-            Layout::RowMajor => self.num_rows,
-            Layout::ColumnMajor => self.num_cols,
-        }
-    }
-
-    /// The elements from the first to the last, with what lies between; `None` where no address space has so many.
-    pub(super) fn reach(self) -> Option<usize> {
-        match (self.line_len(), self.num_lines()) {
-            (0, _) | (_, 0) => Some(0),
-            (line_len, num_lines) => self.leading_dimension.checked_mul(num_lines - 1)?.checked_add(line_len),
-        }
-    }
-
-    /// Refuses a leading dimension in which rows would overlap.
-    pub(super) fn checked(self) -> Result<Self, GpuError> {
-        if self.leading_dimension >= self.line_len() {
-            return Ok(self);
-        }
-        Err(GpuError::LeadingDimension { found: self.leading_dimension as u64, least: self.line_len() as u64 })
     }
 }
 
-macro_rules! shape_accessors {
+/// The accessors of a matrix in device memory.
+macro_rules! device_accessors {
     () => {
-        /// The number of rows.
-        pub fn num_rows(&self) -> usize {
-            self.shape.num_rows
-        }
-
-        /// The number of columns.
-        pub fn num_cols(&self) -> usize {
-            self.shape.num_cols
-        }
-
-        /// Elements from one row (row-major) or column (column-major) to the next.
-        pub fn leading_dimension(&self) -> usize {
-            self.shape.leading_dimension
-        }
-
-        /// Row-major or column-major.
-        pub fn layout(&self) -> Layout {
-            self.shape.layout
-        }
+        shape_accessors!();
 
         /// The elements of one row (row-major) or column (column-major), which are contiguous.
         pub fn line_len(&self) -> usize {
@@ -85,13 +43,13 @@ macro_rules! shape_accessors {
     };
 }
 
-pub(super) use shape_accessors;
+pub(super) use device_accessors;
 
 /// A dense matrix in device memory, to read: of this library, or the caller's own.
 #[derive(Clone, Copy)]
 pub struct DeviceDenseView<'a, T> {
     ptr: DevicePtr,
-    shape: Shape,
+    pub(super) shape: Shape,
     memory: PhantomData<&'a T>,
 }
 
@@ -118,7 +76,7 @@ impl<T: Element> DeviceDenseView<'_, T> {
         leading_dimension: usize,
         layout: Layout,
     ) -> Result<Self, GpuError> {
-        let shape = Shape { num_rows, num_cols, leading_dimension, layout }.checked()?;
+        let shape = checked(Shape { num_rows, num_cols, leading_dimension, layout })?;
         Ok(Self::of(ptr, shape))
     }
 }
@@ -137,14 +95,8 @@ impl<'a, T: Element> DeviceDenseView<'a, T> {
         leading_dimension: usize,
         layout: Layout,
     ) -> Result<Self, GpuError> {
-        let shape = Shape { num_rows, num_cols, leading_dimension, layout }.checked()?;
-        match shape.reach() {
-            Some(needed) if needed <= buffer.len() => Ok(Self::of(buffer.ptr(), shape)),
-            needed => Err(GpuError::TooShort {
-                found: buffer.len() as u64,
-                needed: needed.map_or(u64::MAX, |needed| needed as u64),
-            }),
-        }
+        let shape = checked_within(Shape { num_rows, num_cols, leading_dimension, layout }, buffer.len())?;
+        Ok(Self::of(buffer.ptr(), shape))
     }
 }
 
@@ -158,7 +110,7 @@ impl<T> DeviceDenseView<'_, T> {
         self.ptr
     }
 
-    shape_accessors!();
+    device_accessors!();
 }
 
 impl<T: Element> DeviceDenseViewMut<'_, T> {
@@ -177,7 +129,7 @@ impl<T: Element> DeviceDenseViewMut<'_, T> {
         leading_dimension: usize,
         layout: Layout,
     ) -> Result<Self, GpuError> {
-        let shape = Shape { num_rows, num_cols, leading_dimension, layout }.checked()?;
+        let shape = checked(Shape { num_rows, num_cols, leading_dimension, layout })?;
         Ok(Self::of(ptr, shape))
     }
 }
@@ -197,7 +149,7 @@ impl<T> DeviceDenseViewMut<'_, T> {
         DeviceDenseView::of(self.ptr, self.shape)
     }
 
-    shape_accessors!();
+    device_accessors!();
 }
 
 impl<T> fmt::Debug for DeviceDenseView<'_, T> {
@@ -215,15 +167,6 @@ impl<T> fmt::Debug for DeviceDenseViewMut<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_matrix_reaches_to_the_end_of_its_last_line() {
-        let shape = Shape { num_rows: 3, num_cols: 5, leading_dimension: 8, layout: Layout::RowMajor };
-        assert_eq!(shape.reach(), Some(21));
-        assert_eq!(Shape { num_rows: 0, ..shape }.reach(), Some(0));
-        assert_eq!(Shape { num_cols: 0, ..shape }.reach(), Some(0));
-        assert_eq!(Shape { leading_dimension: usize::MAX, ..shape }.reach(), None);
-    }
 
     #[test]
     fn overlapping_rows_are_refused() {

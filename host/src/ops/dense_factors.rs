@@ -2,12 +2,10 @@
 
 use core::fmt;
 
-use super::Refusal;
 #[cfg(feature = "gpu")]
-use super::{Operand, PlanError, check_spmm_shapes};
-use crate::element::Dtype;
-#[cfg(feature = "gpu")]
-use crate::element::Element;
+use super::check_spmm_shapes;
+use super::{Operand, PlanError, Refusal};
+use crate::element::{Dtype, Element};
 use crate::formats::Layout;
 #[cfg(feature = "gpu")]
 use crate::gpu::{DeviceDenseView, DeviceDenseViewMut};
@@ -46,6 +44,17 @@ impl DenseFactors {
             Some(size) => Err(Refusal::Size { size: size as u64, most }),
             None => Ok(()),
         }
+    }
+
+    /// Whether A is what the problem says, where it has elements of type `T`.
+    ///
+    /// # Errors
+    /// [`PlanError::NotPlanned`].
+    pub(super) fn check_sparse<T: Element>(&self, num_rows: usize, num_cols: usize) -> Result<(), PlanError> {
+        if (num_rows, num_cols, T::DTYPE) == (self.num_rows, self.num_inner, self.dtype) {
+            return Ok(());
+        }
+        Err(PlanError::NotPlanned { operand: Operand::A })
     }
 
     /// Whether B and C are what was planned for; the type of B is known to be.

@@ -23,14 +23,16 @@
 
 mod error;
 pub mod naive;
+mod product;
 mod sum;
 
 pub use error::{ErrorReport, Tolerance, Verdict};
 
 use crate::element::{Dtype, Element};
-use crate::formats::{BcsrView, CsrView, Dense, DenseView, Layout};
-use crate::ops::{PlanError, check_spmm_shapes};
-use sum::{Compensated, ExactSum, Plain, Rows, sums_of_rows};
+use crate::formats::{BcsrView, CsrView, Dense, DenseView};
+use crate::ops::PlanError;
+use product::Product;
+use sum::{Compensated, Plain};
 
 /// A sparse matrix that can be read row by row.
 pub trait SparseRows<T>: Sync {
@@ -140,40 +142,13 @@ pub fn spmm_rows<T: Element, U: Element>(
     c: DenseView<'_, U>,
     rows: &[usize],
 ) -> Result<Exact, PlanError> {
-    check_spmm_shapes((a.num_rows(), a.num_cols()), (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
+    let product = Product::new(alpha, a, b, beta, c)?;
     // The product of two f32 is exact in float64, and a sum of them as good as exact beside any f32 one.
     let (values, magnitudes) = match T::DTYPE {
-        Dtype::F64 => exact_rows::<_, _, Compensated>(alpha, a, b, beta, c, rows),
-        Dtype::Bf16 | Dtype::F16 | Dtype::F32 => exact_rows::<_, _, Plain>(alpha, a, b, beta, c, rows),
+        Dtype::F64 => product.exact::<Compensated>(rows),
+        Dtype::Bf16 | Dtype::F16 | Dtype::F32 => product.exact::<Plain>(rows),
     };
     Ok(Exact { rows: rows.to_vec(), num_rows: a.num_rows(), values, magnitudes })
-}
-
-/// The values and magnitudes of some rows.
-fn exact_rows<T: Element, U: Element, S: ExactSum>(
-    alpha: f64,
-    a: &impl SparseRows<T>,
-    b: DenseView<'_, T>,
-    beta: f64,
-    c: DenseView<'_, U>,
-    rows: &[usize],
-) -> (Dense<f64>, Dense<f64>) {
-    let mut values = Dense::zeros(rows.len(), b.num_cols(), Layout::RowMajor);
-    let mut magnitudes = values.clone();
-    let selection = if alpha == 0.0 { Rows::WithoutProduct(rows) } else { Rows::WithProduct(rows) };
-    sums_of_rows(a, b, selection, |index, col, sum: S| {
-        let (mut value, mut magnitude) = (0.0, 0.0);
-        if alpha != 0.0 {
-            (value, magnitude) = (alpha * sum.value(), alpha.abs() * sum.magnitude());
-        }
-        if beta != 0.0 {
-            let old = c.get(rows[index], col).to_f64();
-            (value, magnitude) = (value + beta * old, magnitude + (beta * old).abs());
-        }
-        values.set(index, col, value);
-        magnitudes.set(index, col, magnitude);
-    });
-    (values, magnitudes)
 }
 
 /// Up to `count` rows spread over a matrix, its first and last among them.

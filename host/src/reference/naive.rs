@@ -4,10 +4,11 @@
 //! scaled, and rounded once to the output's type. On tensor cores, sixteen products at a time ([`Unit`]).
 
 use super::error::{ErrorReport, Tolerance};
-use super::sum::{Naive, NaiveSum, Rows, Truncated, sums_of_rows};
+use super::product::Product;
+use super::sum::{Naive, Truncated};
 use super::{Exact, SparseRows};
-use crate::element::{Accumulator, Element};
-use crate::formats::{Dense, DenseView, Layout};
+use crate::element::Element;
+use crate::formats::{Dense, DenseView};
 use crate::ops::{PlanError, check_spmm_shapes};
 
 /// What adds up the products.
@@ -51,29 +52,7 @@ pub fn spmm_rows<T: Element, U: Element>(
     c: DenseView<'_, U>,
     rows: &[usize],
 ) -> Result<Dense<U>, PlanError> {
-    rows_by::<T, U, Naive<T::Accumulator>>(alpha, a, b, beta, c, rows)
-}
-
-fn rows_by<T: Element, U: Element, S: NaiveSum<T::Accumulator>>(
-    alpha: f64,
-    a: &impl SparseRows<T>,
-    b: DenseView<'_, T>,
-    beta: f64,
-    c: DenseView<'_, U>,
-    rows: &[usize],
-) -> Result<Dense<U>, PlanError> {
-    check_spmm_shapes((a.num_rows(), a.num_cols()), (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
-    let mut found = Dense::zeros(rows.len(), b.num_cols(), Layout::RowMajor);
-    let (alpha, beta) = (T::Accumulator::from_f64(alpha), T::Accumulator::from_f64(beta));
-    let zero = T::Accumulator::ZERO;
-    let selection = if alpha == zero { Rows::WithoutProduct(rows) } else { Rows::WithProduct(rows) };
-    sums_of_rows(a, b, selection, |index, col, sum: S| {
-        let product = if alpha == zero { zero } else { alpha * sum.value() };
-        let value =
-            if beta == zero { product } else { product + beta * T::Accumulator::widen(c.get(rows[index], col)) };
-        found.set(index, col, value.round_to());
-    });
-    Ok(found)
+    Ok(Product::new(alpha, a, b, beta, c)?.naive::<Naive<T::Accumulator>>(rows))
 }
 
 /// What an implementation of C = alpha A B + beta C may err by, given what it reads and the rows of the exact result.
@@ -97,9 +76,10 @@ pub fn tolerance<T: Element, U: Element>(
         (b.num_rows(), exact.values.num_cols()),
         (c.num_rows(), c.num_cols()),
     )?;
+    let product = Product::new(alpha, a, b, beta, c)?;
     let found = match unit {
-        Unit::Core => spmm_rows(alpha, a, b, beta, c, &exact.rows)?,
-        Unit::TensorCore => rows_by::<T, U, Truncated>(alpha, a, b, beta, c, &exact.rows)?,
+        Unit::Core => product.naive::<Naive<T::Accumulator>>(&exact.rows),
+        Unit::TensorCore => product.naive::<Truncated>(&exact.rows),
     };
     let naive = ErrorReport::of_rows(exact, |index, col| found.get(index, col));
     Ok(Tolerance::new(&naive, exact, U::DTYPE, <T::Accumulator as Element>::DTYPE))

@@ -162,6 +162,13 @@ pub(super) enum Rows<'a> {
     WithoutProduct(&'a [usize]),
 }
 
+impl<'a> Rows<'a> {
+    /// The rows of alpha A B: where `alpha` is zero, neither A nor B is read.
+    pub(super) fn scaled_by<A: Accumulator>(alpha: A, rows: &'a [usize]) -> Self {
+        if alpha == A::ZERO { Self::WithoutProduct(rows) } else { Self::WithProduct(rows) }
+    }
+}
+
 /// Adds up rows of A B and hands each sum to `finish(index of the row in the selection, column, sum)`.
 pub(super) fn sums_of_rows<T: Element, S: RunningSum>(
     a: &impl SparseRows<T>,

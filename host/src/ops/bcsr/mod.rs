@@ -11,7 +11,7 @@ use core::fmt;
 
 use kernels_gpu::bcsr::{BLayout, CONFIGURATIONS, Configuration, Dtype as KernelDtype};
 
-use super::{DenseFactors, PlanError, Refusal};
+use super::{DenseFactors, Operand, PlanError, Refusal};
 use crate::element::{Dtype, Element};
 use crate::formats::{BcsrView, BlockShape, Layout};
 
@@ -103,6 +103,12 @@ impl BcsrSpmm {
         self.factors().check_sizes(i32::MAX as u64 - 1024)
     }
 
+    /// Whether `a` is the problem's A.
+    fn check_sparse<T: Element>(&self, a: &BcsrView<'_, T>) -> Result<(), PlanError> {
+        self.factors().check_sparse::<T>(a.num_rows, a.num_cols)?;
+        if a.block == self.block { Ok(()) } else { Err(PlanError::NotPlanned { operand: Operand::A }) }
+    }
+
     fn factors(&self) -> DenseFactors {
         let Self { num_rows, num_inner, num_cols, dtype, output, b_layout, c_layout, .. } = *self;
         DenseFactors { num_rows, num_inner, num_cols, dtype, output, b_layout, c_layout }
@@ -121,7 +127,7 @@ impl BcsrSpmm {
     /// Chooses kernel and tiles for a device with `multiprocessors` multiprocessors.
     ///
     /// # Errors
-    /// [`PlanError::Refused`] with the reason.
+    /// [`PlanError::Refused`] with the reason; [`PlanError::NotPlanned`] where `a` is not the problem's A.
     pub fn plan<T: Element>(&self, a: &BcsrView<'_, T>, multiprocessors: u32) -> Result<BcsrPlan, PlanError> {
         self.plan_with(a, multiprocessors, Cluster::Auto)
     }
@@ -137,6 +143,7 @@ impl BcsrSpmm {
         cluster: Cluster,
     ) -> Result<BcsrPlan, PlanError> {
         self.check().map_err(PlanError::Refused)?;
+        self.check_sparse(a)?;
         let configuration = CONFIGURATIONS
             .iter()
             .filter(|configuration| self.serves(configuration))

@@ -43,9 +43,8 @@ impl BcsrPlan {
     pub fn prepare<T: Element>(&self, device: &Device, a: &BcsrView<'_, T>) -> Result<BcsrPrepared<T>, Error> {
         let problem = &self.problem;
         let halves = problem.block.cols / self.configuration.block_cols;
-        let same = (a.num_rows, a.num_cols, a.block, T::DTYPE)
-            == (problem.num_rows, problem.num_inner, problem.block, problem.dtype);
-        if !same || a.num_blocks() * halves != self.num_blocks {
+        problem.check_sparse(a)?;
+        if a.num_blocks() * halves != self.num_blocks {
             return Err(PlanError::NotPlanned { operand: Operand::A }.into());
         }
         let kernel = device.kernel(self.configuration.spec)?;

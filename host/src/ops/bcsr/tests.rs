@@ -72,3 +72,14 @@ fn refusals_are_sentences() {
     let problem = BcsrSpmm { output: Dtype::Bf16, num_cols: 1 << 31, ..problem };
     assert_eq!(said(problem), "a matrix with an axis of 2147483648 is too large for the device: at most 2147482623");
 }
+
+#[test]
+fn another_matrix_is_refused() {
+    let problem = *plan("uniform:300x200,0.05", "64x16", 10, Layout::RowMajor).problem();
+    for (spec, block) in [("uniform:300x201,0.05", "64x16"), ("uniform:300x200,0.05", "64x32")] {
+        let block = BlockShape::parse(block).expect("a block shape");
+        let a = AnyBcsr::from_csr(matrix(spec).view(), block).expect("a conversion");
+        let error = problem.plan(&a.view(), 132).expect_err("A has another size or other blocks");
+        assert_eq!(error, PlanError::NotPlanned { operand: Operand::A });
+    }
+}

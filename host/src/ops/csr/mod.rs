@@ -10,7 +10,7 @@ use core::fmt;
 
 use kernels_gpu::csr::{CONFIGURATIONS, Columns, Configuration, Dtype as KernelDtype, Geometry, MAX_SIZE};
 
-use super::{DenseFactors, Operand, PlanError, Refusal};
+use super::{DenseFactors, PlanError, Refusal};
 use crate::element::{Dtype, Element};
 use crate::formats::{CsrView, Layout};
 
@@ -83,9 +83,7 @@ impl CsrSpmm {
     /// [`PlanError::Refused`] with the reason; [`PlanError::NotPlanned`] where `a` is not the problem's A.
     pub fn plan<T: Element>(&self, a: &CsrView<'_, T>) -> Result<CsrPlan, PlanError> {
         self.check().map_err(PlanError::Refused)?;
-        if !self.is_of(a) {
-            return Err(PlanError::NotPlanned { operand: Operand::A });
-        }
+        self.factors().check_sparse::<T>(a.num_rows, a.num_cols)?;
         let configuration = self.configuration().map_err(PlanError::Refused)?;
         Ok(CsrPlan { problem: *self, configuration, num_entries: a.num_entries() })
     }
@@ -102,10 +100,6 @@ impl CsrSpmm {
             dtype: self.dtype,
             offered: "bf16, f16 and f32",
         })
-    }
-
-    fn is_of<T: Element>(&self, a: &CsrView<'_, T>) -> bool {
-        (a.num_rows, a.num_cols, T::DTYPE) == (self.num_rows, self.num_inner, self.dtype)
     }
 
     fn factors(&self) -> DenseFactors {

@@ -28,7 +28,8 @@ impl CsrPlan {
     /// where it breaks an invariant of its format; [`GpuError::OutOfMemory`] with the bytes wanted and free; any other
     /// [`GpuError`] of the driver.
     pub fn prepare<T: Element>(&self, device: &Device, a: &CsrView<'_, T>) -> Result<CsrPrepared<T>, Error> {
-        if !self.problem.is_of(a) || a.num_entries() != self.num_entries {
+        self.problem.factors().check_sparse::<T>(a.num_rows, a.num_cols)?;
+        if a.num_entries() != self.num_entries {
             return Err(PlanError::NotPlanned { operand: Operand::A }.into());
         }
         // The kernel follows offsets and indices wherever they lead.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::formats::Csr;
 use crate::generate::GeneratorSpec;
+use crate::ops::Operand;
 
 fn plan<T: Element>(num_cols: usize, b: Layout) -> CsrPlan {
     let spec = GeneratorSpec::parse("uniform:300x200,0.05").expect("a specification");
