@@ -23,6 +23,8 @@ pub mod hint;
 #[cfg(target_arch = "nvptx64")]
 mod panic;
 pub mod ptx;
+#[cfg(all(feature = "sim", not(target_arch = "nvptx64")))]
+pub mod sim;
 pub mod sm90;
 pub mod spec;
 pub mod thread;
