@@ -4,7 +4,7 @@
 //! *warp group*, *block*, *cluster*: all of its threads, converged), and what must hold. Shared memory is addressed by
 //! 32-bit offsets into the shared window (`u32`); global memory by generic 64-bit pointers.
 //!
-//! On the CPU, with the feature `sim`, a wrapper hands its operands to the installed [`Machine`](crate::sim::Machine), with
+//! On the CPU, with the feature `sim`, a wrapper hands its operands to the installed machine (`sim::Machine`), with
 //! the place in the source that called it: beside each `asm!` stands what the machine does. Without the feature it panics.
 //! Arithmetic ([`convert`]) is done by the CPU itself.
 //!
