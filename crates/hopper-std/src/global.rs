@@ -12,6 +12,16 @@ pub struct GlobalArray<T> {
 }
 
 impl<T> GlobalArray<T> {
+    /// The array whose element 0 is at `pointer`. Kernels receive theirs; this is for who calls one on the CPU.
+    ///
+    /// # Safety
+    /// For as long as the result and its copies are used: `pointer` is aligned to `T`, and global memory (of the device,
+    /// or of the machine that simulates one) that nobody writes.
+    #[inline(always)]
+    pub const unsafe fn from_raw(pointer: *const T) -> Self {
+        Self { pointer }
+    }
+
     /// The array from element `count` on.
     ///
     /// # Safety
@@ -20,6 +30,12 @@ impl<T> GlobalArray<T> {
     pub unsafe fn skip(self, count: u64) -> Self {
         // SAFETY: the caller's promise.
         Self { pointer: unsafe { self.pointer.add(count as usize) } }
+    }
+
+    /// The same address, as an array of another type; to read an element is to promise that there is one.
+    #[inline(always)]
+    pub const fn cast<U>(self) -> GlobalArray<U> {
+        GlobalArray { pointer: self.pointer.cast() }
     }
 
     /// The address of element 0.

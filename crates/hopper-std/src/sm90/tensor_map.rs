@@ -30,6 +30,16 @@ impl<T> Clone for TensorMapRef<T> {
 impl<T> Copy for TensorMapRef<T> {}
 
 impl<T: TileShape> TensorMapRef<T> {
+    /// The tensor map at `map`. Kernels receive theirs; this is for who calls one on the CPU.
+    ///
+    /// # Safety
+    /// For as long as the result and its copies are used, a tensor map lies at `map` (a device's, or one of the machine
+    /// that simulates a device), with the box and the swizzle of `T`.
+    #[inline(always)]
+    pub const unsafe fn from_raw(map: *const u8) -> Self {
+        Self { map: map.cast(), tile: PhantomData }
+    }
+
     /// Brings the map itself into the cache. Thread.
     #[instruction]
     pub fn prefetch(self) {
