@@ -29,6 +29,19 @@ pub(crate) struct Task {
     pub(crate) at: &'static Location<'static>,
 }
 
+impl Task {
+    /// Whether it reads the word at `address` of a block's shared memory.
+    pub(crate) fn reads(&self, of: usize, address: u32) -> bool {
+        match &self.work {
+            Work::Store { rank, pieces, .. } => {
+                let holds = |piece: &Piece| (piece.shared..piece.shared + piece.bytes).contains(&address);
+                *rank == of && pieces.iter().any(holds)
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Cluster<'_> {
     /// Starts a load of `pieces` into this block, or into all blocks of `mask`.
     fn load(&self, at: At, rank: usize, pieces: Vec<Piece>, barrier: u32, mask: Option<u16>) {

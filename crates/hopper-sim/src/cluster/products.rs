@@ -218,7 +218,13 @@ impl Cluster<'_> {
             if let Some(accumulator) = state.accumulators.get_mut(&product.accumulator)
                 && let Err(details) = product.operands().multiply(&mut read, &mut accumulator.sums)
             {
-                self.fault_of(state, self.group_threads(group).start, FindingKind::BadOperand, Some(product.at), details);
+                self.fault_of(
+                    state,
+                    self.group_threads(group).start,
+                    FindingKind::BadOperand,
+                    Some(product.at),
+                    details,
+                );
                 state.stopped = true;
             }
             state.products.insert(task, product);
@@ -284,7 +290,7 @@ impl Cluster<'_> {
 }
 
 impl State {
-    /// The product that reads a word of a block's shared memory, in words.
+    /// The product or the copy that reads a word of a block's shared memory, in words.
     pub(crate) fn reader_of(&self, rank: usize, address: u32) -> String {
         let blocks = self.blocks.len();
         let groups_per_block = self.groups.len() / blocks;
@@ -292,9 +298,12 @@ impl State {
             product.group / groups_per_block.max(1) == rank
                 && product.ranges.iter().any(|&(start, bytes)| (start..start + bytes).contains(&address))
         };
-        match self.products.values().find(reads) {
-            Some(product) => format!("the product issued at {}", product.at),
-            None => "a copy that is in flight".to_owned(),
+        if let Some(product) = self.products.values().find(reads) {
+            return format!("the product issued at {}", product.at);
+        }
+        match self.tasks.values().find(|task| task.reads(rank, address)) {
+            Some(task) => format!("the copy issued at {}", task.at),
+            None => "an operation that is in flight".to_owned(),
         }
     }
 }
