@@ -10,14 +10,14 @@
     reason = "every line of these kernels is an instruction, and what is wrong about it is the test"
 )]
 
-// mod banks;
-// mod block;
+mod banks;
+mod block;
 mod check;
-// mod cluster;
-// mod copies;
-// mod epilogue;
-// mod machine;
+mod cluster;
+mod copies;
+mod epilogue;
+mod machine;
 mod product;
-// mod registers;
+mod registers;
 mod ring;
-// mod warps;
+mod warps;

@@ -208,9 +208,8 @@ fn numbers(count: usize, factor: usize) -> Vec<bf16> {
 
 fn run(fault: Fault) -> impl Fn(Schedule) -> Outcome {
     let (a, b) = (numbers(M * K, 5), numbers(N * K, 7));
-    let expected: Vec<f32> = (0..M * N)
-        .map(|at| (0..K).map(|k| a[at / N * K + k].to_f32() * b[at % N * K + k].to_f32()).sum())
-        .collect();
+    let expected: Vec<f32> =
+        (0..M * N).map(|at| (0..K).map(|k| a[at / N * K + k].to_f32() * b[at % N * K + k].to_f32()).sum()).collect();
     move |schedule| {
         let spec = KernelSpec::new("product", 384, 1, 1, SHARED);
         let mut memory = Memory::new();
@@ -278,8 +277,18 @@ fn missing_warps() {
     let words = "1 of 8 arrivals and 0 bytes are outstanding";
     caught(FindingKind::Deadlock, "wait(empty(step)", words, run(Fault::OneWarpDoesNotRelease));
     let kind = FindingKind::Divergence;
-    caught(kind, PRODUCT, "wgmma.mma_async waits for all threads of its warp group", run(Fault::OneWarpDoesNotMultiply));
-    caught(kind, PRODUCT, "the threads of the warp group name different descriptors", run(Fault::OneWarpNamesAnotherTile));
+    caught(
+        kind,
+        PRODUCT,
+        "wgmma.mma_async waits for all threads of its warp group",
+        run(Fault::OneWarpDoesNotMultiply),
+    );
+    caught(
+        kind,
+        PRODUCT,
+        "the threads of the warp group name different descriptors",
+        run(Fault::OneWarpNamesAnotherTile),
+    );
     let words = "is being read by the product issued at";
     caught(FindingKind::OverwriteInFlight, LOAD, words, run(Fault::OneWarpDoesNotCommit));
 }

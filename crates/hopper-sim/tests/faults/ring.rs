@@ -169,7 +169,8 @@ fn the_right_one() {
 fn wrong_phases() {
     caught(FindingKind::ReadInFlight, "ld_shared_u32(slot", "the copy issued at", run(Fault::ReaderParityNeverFlips));
     caught(FindingKind::UninitialisedRead, "ld_shared_u32(slot", "", run(Fault::ReaderParityFlipsEarly));
-    let words = "phase parity 0 of the mbarrier at byte 792 of block 0 (0 phases complete; 64 of 64 arrivals and 0 bytes";
+    let words =
+        "phase parity 0 of the mbarrier at byte 792 of block 0 (0 phases complete; 64 of 64 arrivals and 0 bytes";
     caught(FindingKind::Deadlock, "wait(empty(tile), parity)", words, run(Fault::WriterParityNotInverted));
     let overrun = "counts 1 arrivals a phase";
     caught(FindingKind::ArrivalOverrun, "mbarrier_arrive_expect_tx", overrun, run(Fault::WriterParityNeverFlips));
@@ -198,7 +199,12 @@ fn shifted_slots() {
 fn wrong_releases() {
     caught(FindingKind::ReadInFlight, "ld_shared_u32(slot", "", run(Fault::ReleasesBeforeReading));
     caught(FindingKind::ArrivalOverrun, "// the second release", "counts 64 arrivals", run(Fault::ReleasesTwice));
-    caught(FindingKind::Deadlock, "wait(", "62 of 64 arrivals and 0 bytes are outstanding", run(Fault::OneLaneReleases));
+    caught(
+        FindingKind::Deadlock,
+        "wait(",
+        "62 of 64 arrivals and 0 bytes are outstanding",
+        run(Fault::OneLaneReleases),
+    );
 }
 
 #[test]
