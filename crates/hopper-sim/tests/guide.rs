@@ -100,8 +100,7 @@ fn run(schedule: Schedule, consumer_warps: u32) -> (Report, bool) {
     let sums = memory.download(c.get(), 64 * 64);
     let right = sums.iter().enumerate().all(|(index, sum)| {
         let (row, col) = (index / 64, index % 64);
-        let expected: f32 =
-            (0..64 * STEPS).map(|k| a[row * 64 * STEPS + k].to_f32() * b[k * 64 + col].to_f32()).sum();
+        let expected: f32 = (0..64 * STEPS).map(|k| a[row * 64 * STEPS + k].to_f32() * b[k * 64 + col].to_f32()).sum();
         *sum == expected
     });
     (report, right)

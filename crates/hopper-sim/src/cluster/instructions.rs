@@ -298,8 +298,8 @@ impl Machine for Cluster<'_> {
         Cluster::wgmma(self, at, product);
     }
 
-    fn tie(&self, _: At, registers: &mut [f32]) {
-        Cluster::tie(self, registers);
+    fn tie(&self, at: At, registers: &mut [f32]) {
+        Cluster::tie(self, at, registers);
     }
 
     fn use_f32(&self, at: At, value: f32) {

@@ -15,13 +15,15 @@ use crate::fragments;
 use crate::product::{self, Left, Metadata, Operand};
 use crate::shared::TaskId;
 
-/// The bits of a NaN that names an accumulator, but for its number; the sign may change on the way.
-const POISON: u32 = 0x7fea_0000;
+/// The bits of a NaN that names an accumulator, but for its number. It is a signalling one: arithmetic makes it quiet, and
+/// may change its sign, so that a register that was computed with is told from one that was not touched.
+const POISON: u32 = 0x7faa_0000;
 const NUMBER: u32 = 0x0001_ffff;
+const QUIET: u32 = 0x0040_0000;
 
-/// The accumulator that a register's bits name.
+/// The accumulator that a register's bits name, touched or not.
 pub(crate) fn poison_of(bits: u32) -> Option<u32> {
-    (bits & 0x7fff_ffff & !NUMBER == POISON).then_some(bits & NUMBER)
+    (bits & 0x7fff_ffff & !(NUMBER | QUIET) == POISON).then_some(bits & NUMBER)
 }
 
 /// The sums of a warp group: 64 x n, row-major.
@@ -164,7 +166,7 @@ impl Cluster<'_> {
         let bits = |thread: usize, register: usize| unsafe { *shares[thread].d.add(register) }.to_bits();
         let named: Vec<Option<u32>> = (0..GROUP).map(|thread| poison_of(bits(thread, 0))).collect();
         let known = named[0].filter(|number| {
-            named.iter().all(|name| *name == Some(*number))
+            (0..GROUP).all(|thread| (0..registers).all(|register| bits(thread, register) == POISON | number))
                 && state.accumulators.get(number).is_some_and(|accumulator| accumulator.n == n)
         });
         if let Some(number) = known {
@@ -174,7 +176,10 @@ impl Cluster<'_> {
             return number;
         }
         if named.iter().any(Option::is_some) {
-            let details = "the registers of an accumulator in flight, in another shape or order".to_owned();
+            let details =
+                "the registers of an accumulator in flight, computed with before their wait, or in another shape \
+                           or order"
+                    .to_owned();
             self.fault(state, FindingKind::AccumulatorInFlight, at, details);
         }
         if !(0..4).all(|warp| state.warps[self.group_threads(group).start / WARP + warp].fenced) {
@@ -267,7 +272,7 @@ impl Cluster<'_> {
     }
 
     /// Puts the sums into registers that name an accumulator, if this warp has waited for all of its products.
-    pub(crate) fn tie(&self, registers: &mut [f32]) {
+    pub(crate) fn tie(&self, at: At, registers: &mut [f32]) {
         let Some(number) = registers.first().and_then(|first| poison_of(first.to_bits())) else { return };
         let thread = self.current.get();
         let (warp, mut state) = (thread / WARP, self.state.borrow_mut());
@@ -276,6 +281,10 @@ impl Cluster<'_> {
         let in_flight = |task: &TaskId| state.products.get(task).is_some_and(|product| product.accumulator == number);
         if pending.into_iter().any(in_flight) {
             return;
+        }
+        if let Some(touched) = registers.iter().find(|value| value.to_bits() != POISON | number) {
+            let bits = POISON | QUIET | poison_of(touched.to_bits()).unwrap_or(number);
+            self.check_bits(&mut state, at, bits);
         }
         let Some(accumulator) = state.accumulators.get_mut(&number) else { return };
         for (register, value) in registers.iter_mut().enumerate() {

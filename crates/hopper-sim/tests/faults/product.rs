@@ -5,6 +5,7 @@ use hopper_sim::{Address, FindingKind, Memory, Schedule, TensorElement, TensorMa
 use hopper_std::KernelSpec;
 use hopper_std::half::Bf16;
 use hopper_std::ptx::barrier::bar_sync_all;
+use hopper_std::ptx::convert::cvt_rn_bf16x2_f32;
 use hopper_std::ptx::fence::fence_mbarrier_init_release_cluster;
 use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_init};
 use hopper_std::ptx::memory::st_global_u32;
@@ -42,6 +43,10 @@ enum Fault {
     NoFence,
     NoFenceAfterScaling,
     ReadsInsideTheLoop,
+    ConvertsInsideTheLoop,
+    ScalesInsideTheLoop,
+    ScalesBeforeTheLastWait,
+    ReadsBeforeTheTie,
     ExpectsOnlyA,
     ExpectsOnlyOneHalfOfA,
     ExpectsTheBytesOfF32,
@@ -175,6 +180,12 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
         if fault == Fault::ReadsInsideTheLoop {
             st_global_u32(output.cast(), [d[0].to_bits()]); // a sum in the loop
         }
+        if fault == Fault::ConvertsInsideTheLoop {
+            cvt_rn_bf16x2_f32(d[1], d[0]);
+        }
+        if fault == Fault::ScalesInsideTheLoop {
+            d = d.map(|sum| sum * 1.5);
+        }
         let released = match fault {
             Fault::ReleasesWhatItJustIssued => Some(step),
             Fault::ReleasesBeforeCommit => None,
@@ -187,13 +198,19 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
             mbarrier_arrive(empty(released));
         }
     }
+    if fault == Fault::ScalesBeforeTheLastWait {
+        d[3] *= 1.5;
+    }
     match fault {
         Fault::LastWaitOffByOne => wgmma_wait_group::<1>(),
         Fault::NoLastWait => {}
         Fault::NothingUsedAndNoLastWait => return,
         _ => wgmma_wait_group::<0>(),
     }
-    d.tie();
+    if fault == Fault::ReadsBeforeTheTie {
+        d[0] += 1.0;
+    }
+    d.tie(); // after the last wait
     for (register, sum) in d.iter().enumerate() {
         let row = group * 64 + warp * 16 + lane / 4 + 8 * (register as u32 / 2 % 2);
         let col = 8 * (register as u32 / 4) + 2 * (lane % 4) + register as u32 % 2;
@@ -244,6 +261,10 @@ fn wrong_waits_for_products() {
     caught(kind, "st_global_u32(output.add", words, run(Fault::LastWaitOffByOne));
     caught(kind, "st_global_u32(output.add", words, run(Fault::NoLastWait));
     caught(kind, "// a sum in the loop", words, run(Fault::ReadsInsideTheLoop));
+    caught(kind, "cvt_rn_bf16x2_f32", words, run(Fault::ConvertsInsideTheLoop));
+    caught(kind, PRODUCT, "computed with before their wait", run(Fault::ScalesInsideTheLoop));
+    caught(kind, "// after the last wait", words, run(Fault::ScalesBeforeTheLastWait));
+    caught(kind, "// after the last wait", words, run(Fault::ReadsBeforeTheTie));
     let words = "before it has waited for this product";
     caught(FindingKind::Unfinished, PRODUCT, words, run(Fault::NothingUsedAndNoLastWait));
 }
