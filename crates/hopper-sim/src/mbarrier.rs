@@ -17,6 +17,8 @@ pub(crate) struct Mbarrier {
     pub(crate) in_flight: i64,
     /// Threads of the cluster that have arrived in this phase.
     pub(crate) arrived: HashSet<usize>,
+    /// The thread that initialised it, and how many fences had made its barriers visible by then.
+    pub(crate) initialised: (usize, u32),
 }
 
 /// What an event did to a barrier.
@@ -37,7 +39,7 @@ pub(crate) enum Outcome {
 impl Mbarrier {
     pub(crate) fn new(count: u32) -> Self {
         let pending = i64::from(count);
-        Self { count, pending, tx: 0, phase: 0, in_flight: 0, arrived: HashSet::new() }
+        Self { count, pending, tx: 0, phase: 0, in_flight: 0, arrived: HashSet::new(), initialised: (0, 0) }
     }
 
     /// Whether the phase of this parity is complete.

@@ -103,9 +103,15 @@ impl Cluster<'_> {
 
     pub(crate) fn fence(&self, at: At, fence: Fence) {
         self.step(at);
-        if matches!(fence, Fence::ProxyAsync | Fence::ProxyAsyncShared) {
-            let thread = self.current.get();
-            self.state.borrow_mut().threads[thread].epoch += 1;
+        let thread = self.current.get();
+        let mut state = self.state.borrow_mut();
+        match fence {
+            Fence::ProxyAsync | Fence::ProxyAsyncShared => {
+                state.threads[thread].epoch += 1;
+                state.threads[thread].init_fences += 1;
+            }
+            Fence::MbarrierInit => state.threads[thread].init_fences += 1,
+            Fence::Cluster | Fence::Gpu => {}
         }
     }
 
@@ -167,7 +173,9 @@ impl Cluster<'_> {
             self.fault(&mut state, FindingKind::BadBarrier, at, details);
         }
         state.blocks[key.0].shared.poke(offset, &[0; 8]);
-        state.mbarriers.insert(key, Mbarrier::new(count));
+        let thread = self.current.get();
+        let initialised = (thread, state.threads[thread].init_fences);
+        state.mbarriers.insert(key, Mbarrier { initialised, ..Mbarrier::new(count) });
     }
 
     pub(crate) fn mbarrier_inval(&self, at: At, address: u32) {
@@ -196,11 +204,29 @@ impl Cluster<'_> {
         key
     }
 
+    /// A barrier is used by a copy or from another block: those see it only after a fence of who initialised it.
+    pub(crate) fn check_visible(&self, state: &mut State, at: At, key: (usize, u32)) {
+        let (thread, fences) = state.mbarrier(key).initialised;
+        if state.threads[thread].init_fences <= fences {
+            let details = format!(
+                "the mbarrier at byte {} of block {} was initialised by thread {}, with no fence.mbarrier_init or \
+                 fence.proxy.async after it",
+                key.1 - crate::shared::BASE,
+                key.0,
+                thread % self.block_threads()
+            );
+            self.fault(state, FindingKind::MissingProxyFence, at, details);
+        }
+    }
+
     pub(crate) fn mbarrier_arrive(&self, at: At, address: u32, bytes: Option<u32>) {
         self.step(at);
         let key = self.mbarrier(at, address);
         let thread = self.current.get();
         let mut state = self.state.borrow_mut();
+        if key.0 != self.rank() {
+            self.check_visible(&mut state, at, key);
+        }
         let outcome = state.mbarrier(key).arrive(thread, bytes.unwrap_or(0));
         self.settle(&mut state, key, outcome, thread, at);
     }

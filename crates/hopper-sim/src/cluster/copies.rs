@@ -57,6 +57,7 @@ impl Cluster<'_> {
             let window = (rank as u32 + 1) << crate::shared::RANK_SHIFT;
             let key = self.mbarrier(at, window | barrier);
             let mut state = self.state.borrow_mut();
+            self.check_visible(&mut state, at, key);
             let task = state.new_task();
             for piece in &pieces {
                 if !state.blocks[rank].shared.contains(piece.shared, piece.bytes) {

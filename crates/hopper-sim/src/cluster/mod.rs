@@ -73,6 +73,8 @@ pub(crate) struct Thread {
     pub(crate) status: Status,
     /// Proxy fences so far.
     pub(crate) epoch: u32,
+    /// Fences so far that make barriers visible, to copies and to other blocks.
+    pub(crate) init_fences: u32,
     /// Tasks of the open group of bulk stores, and of the committed ones.
     pub(crate) bulk: Groups,
     /// The same for `cp.async`.
@@ -182,6 +184,7 @@ impl<'a> Cluster<'a> {
         let thread = || Thread {
             status: Status::Ready,
             epoch: 0,
+            init_fences: 0,
             bulk: Groups::default(),
             copies: Groups::default(),
             in_cluster_barrier: false,

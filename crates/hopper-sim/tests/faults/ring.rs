@@ -45,6 +45,8 @@ enum Fault {
     LastSlotNotInitialised,
     InitialisedTwice,
     InitialisedWithoutSync,
+    InitialisedWithoutFence,
+    FenceBeforeTheInitialisation,
     ReadersDoNotWait,
     OneTileTooMany,
     PastTheEnd,
@@ -60,6 +62,9 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
     let full = |tile: u32| base + FULL + tile % SLOTS * 8;
     let empty = |tile: u32| base + EMPTY + tile % SLOTS * 8;
     if thread == 0 {
+        if fault == Fault::FenceBeforeTheInitialisation {
+            fence_mbarrier_init_release_cluster();
+        }
         let initialised = if fault == Fault::LastSlotNotInitialised { SLOTS - 1 } else { SLOTS };
         for slot in 0..initialised {
             mbarrier_init(full(slot), 1);
@@ -68,7 +73,9 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
         if fault == Fault::InitialisedTwice {
             mbarrier_init(full(0), 2);
         }
-        fence_mbarrier_init_release_cluster();
+        if !matches!(fault, Fault::InitialisedWithoutFence | Fault::FenceBeforeTheInitialisation) {
+            fence_mbarrier_init_release_cluster();
+        }
     }
     if fault != Fault::InitialisedWithoutSync {
         bar_sync_all();
@@ -214,6 +221,13 @@ fn wrong_barriers() {
     caught(kind, "mbarrier_init(full(0), 2)", "byte 768 is initialised twice", run(Fault::InitialisedTwice));
     caught(kind, "wait(full(tile), parity)", "no mbarrier is initialised", run(Fault::InitialisedWithoutSync));
     caught(FindingKind::Misaligned, "cp_async_bulk", "no multiple of 8", run(Fault::BarrierOffByAWord));
+}
+
+#[test]
+fn barriers_that_copies_do_not_see() {
+    let words = "the mbarrier at byte 768 of block 0 was initialised by thread 0, with no fence.mbarrier_init";
+    caught(FindingKind::MissingProxyFence, "cp_async_bulk", words, run(Fault::InitialisedWithoutFence));
+    caught(FindingKind::MissingProxyFence, "cp_async_bulk", words, run(Fault::FenceBeforeTheInitialisation));
 }
 
 #[test]
