@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use hopper_sim::{Finding, FindingKind, Report, Schedule};
+use hopper_sim::{Finding, FindingKind, Mode, Report, Schedule};
 use hopper_std::ptx::mbarrier::mbarrier_try_wait_parity;
 
 /// Seeds of each mode for a right kernel; `HOPPER_SIM_SEEDS` takes their place.
 const SEEDS: u64 = 3;
 
-/// Seeds of each mode until a fault must be caught.
+/// Seeds of each mode until a fault must be caught, however many a right kernel is given.
 const SEEDS_FOR_A_FAULT: u64 = 6;
 
 /// What a run came to, and whether the numbers were right.
@@ -28,7 +28,8 @@ pub fn right(run: impl Fn(Schedule) -> Outcome) {
 #[track_caller]
 pub fn caught(kind: FindingKind, line: &str, words: &str, run: impl Fn(Schedule) -> Outcome) {
     let mut seen = Vec::new();
-    for schedule in Schedule::all(SEEDS_FOR_A_FAULT) {
+    let schedules = (0..SEEDS_FOR_A_FAULT).flat_map(|seed| Mode::ALL.map(|mode| Schedule::new(mode, seed)));
+    for schedule in schedules {
         let (report, _) = run(schedule);
         let Some(first) = report.findings.first() else { continue };
         if first.kind == kind && source_of(first).contains(line) && first.details.contains(words) {

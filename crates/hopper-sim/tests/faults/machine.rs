@@ -103,6 +103,46 @@ fn polling_in_vain_is_a_deadlock() {
 }
 
 #[test]
+fn barriers_that_are_no_more() {
+    let spec = KernelSpec::new("ended", 32, 1, 1, 16);
+    let run = |store: bool| {
+        launch(&spec, [1, 1, 1], &Memory::new(), Schedule::new(Mode::Random, 2), || unsafe {
+            let barrier = dynamic_shared_address();
+            if thread_idx_x() == 0 {
+                mbarrier_init(barrier, 2);
+                if store {
+                    st_shared_u32(barrier + 4, [1]);
+                }
+                mbarrier_inval(barrier);
+                st_shared_u32(barrier, [1]);
+                if !store {
+                    mbarrier_arrive(barrier);
+                }
+            }
+        })
+    };
+    let details = |store| run(store).findings.iter().map(|finding| finding.details.clone()).collect::<Vec<_>>();
+    assert!(run(true).has(FindingKind::BadBarrier) && run(false).has(FindingKind::BadBarrier));
+    assert_eq!(details(true), ["a write over the mbarrier at byte 0 of block 0"]);
+    assert_eq!(details(false), ["no mbarrier is initialised at byte 0 of block 0"]);
+}
+
+#[test]
+fn global_addresses() {
+    let spec = KernelSpec::new("global", 32, 1, 1, 0);
+    let mut memory = Memory::new();
+    let numbers = Address::new(memory.upload("numbers", &[0_u32; 64]));
+    let of = |kernel: fn(*mut u32)| {
+        let report = launch(&spec, [1, 1, 1], &memory, Schedule::new(Mode::Fair, 0), || kernel(numbers.get()));
+        (report.findings[0].kind, report.findings[0].details.clone())
+    };
+    let (kind, details) = of(|numbers| unsafe { st_global_u32(numbers.wrapping_byte_add(2), [0]) });
+    assert!(kind == FindingKind::Misaligned && details.starts_with("an access of 4 bytes"), "{details}");
+    let (kind, details) = of(|numbers| unsafe { _ = ld_global_u32(numbers.wrapping_sub(1)) });
+    assert!(kind == FindingKind::OutOfBounds && details.contains("at byte -4 of `numbers`"), "{details}");
+}
+
+#[test]
 fn launches_that_a_device_refuses() {
     let refused = |threads, cluster, grid| {
         let spec = KernelSpec { name: "none", threads, min_blocks: 1, cluster, shared_bytes: 0 };

@@ -47,6 +47,8 @@ enum Fault {
     ScalesInsideTheLoop,
     ScalesBeforeTheLastWait,
     ReadsBeforeTheTie,
+    ZeroesBeforeTheWait,
+    OneWarpDoesNotFence,
     ExpectsOnlyA,
     ExpectsOnlyOneHalfOfA,
     ExpectsTheBytesOfF32,
@@ -136,7 +138,13 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
         let parity = if fault == Fault::ReaderParityOfTheStep { step % 2 } else { step / SLOTS % 2 };
         wait(full(step), parity);
         let slot = if fault == Fault::NextSlot { slot_of(step + 1) } else { slot_of(step) };
-        if !matches!(fault, Fault::NoFence | Fault::NoFenceAfterScaling) || step == 0 && fault != Fault::NoFence {
+        if fault == Fault::ZeroesBeforeTheWait && step == 3 {
+            d = [0.0; N / 2];
+        }
+        if fault == Fault::OneWarpDoesNotFence && last_warp {
+            // It goes on as it is.
+        } else if !matches!(fault, Fault::NoFence | Fault::NoFenceAfterScaling) || step == 0 && fault != Fault::NoFence
+        {
             wgmma_fence();
         }
         for part in 0..4 {
@@ -265,6 +273,7 @@ fn wrong_waits_for_products() {
     caught(kind, PRODUCT, "computed with before their wait", run(Fault::ScalesInsideTheLoop));
     caught(kind, "// after the last wait", words, run(Fault::ScalesBeforeTheLastWait));
     caught(kind, "// after the last wait", words, run(Fault::ReadsBeforeTheTie));
+    caught(kind, PRODUCT, "were overwritten before its wait", run(Fault::ZeroesBeforeTheWait));
     let words = "before it has waited for this product";
     caught(FindingKind::Unfinished, PRODUCT, words, run(Fault::NothingUsedAndNoLastWait));
 }
@@ -281,6 +290,7 @@ fn released_before_the_wait() {
 fn missing_fences_of_registers() {
     caught(FindingKind::MissingWgmmaFence, PRODUCT, "no wgmma.fence after it", run(Fault::NoFence));
     caught(FindingKind::MissingWgmmaFence, PRODUCT, "no wgmma.fence after it", run(Fault::NoFenceAfterScaling));
+    caught(FindingKind::MissingWgmmaFence, PRODUCT, "no wgmma.fence after it", run(Fault::OneWarpDoesNotFence));
 }
 
 #[test]

@@ -52,6 +52,7 @@ enum Fault {
     PastTheEnd,
     SourceOffByAWord,
     SlotPastTheEnd,
+    SlotOverABarrier,
     BarrierOffByAWord,
 }
 
@@ -100,6 +101,7 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
             mbarrier_arrive_expect_tx(full(tile), bytes);
             let slot = match fault {
                 Fault::CopiesToNextSlot => slot_of(tile + 1),
+                Fault::SlotOverABarrier => slot_of(2) + 16,
                 Fault::SlotPastTheEnd => base + SHARED as u32 - 64,
                 _ => slot_of(tile),
             };
@@ -232,6 +234,8 @@ fn barriers_that_copies_do_not_see() {
 
 #[test]
 fn wrong_addresses() {
+    let words = "a write over the mbarrier at byte 768 of block 0";
+    caught(FindingKind::BadBarrier, "cp_async_bulk", words, run(Fault::SlotOverABarrier));
     caught(FindingKind::OutOfBounds, "cp_async_bulk", "256 bytes at byte 2048 of `input`", run(Fault::PastTheEnd));
     caught(FindingKind::Misaligned, "cp_async_bulk", "multiples of 16", run(Fault::SourceOffByAWord));
     caught(FindingKind::OutOfBounds, "cp_async_bulk", "of shared memory", run(Fault::SlotPastTheEnd));
