@@ -204,6 +204,16 @@ impl Cluster<'_> {
         key
     }
 
+    /// What is written must not be a barrier, for as long as that is one.
+    pub(crate) fn check_no_barrier(&self, state: &mut State, at: At, rank: usize, address: u32, num_bytes: u32) {
+        let near = (rank, address.saturating_sub(7))..(rank, address + num_bytes);
+        if let Some((&(_, barrier), _)) = state.mbarriers.range(near).next() {
+            let details =
+                format!("a write over the mbarrier at byte {} of block {rank}", barrier - crate::shared::BASE);
+            self.fault(state, FindingKind::BadBarrier, at, details);
+        }
+    }
+
     /// A barrier is used by a copy or from another block: those see it only after a fence of who initialised it.
     pub(crate) fn check_visible(&self, state: &mut State, at: At, key: (usize, u32)) {
         let (thread, fences) = state.mbarrier(key).initialised;

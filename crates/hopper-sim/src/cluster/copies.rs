@@ -68,6 +68,7 @@ impl Cluster<'_> {
                 if let Err(fault) = state.blocks[rank].shared.check_write(piece.shared, piece.bytes) {
                     self.shared_fault(&mut state, at, rank, &fault);
                 }
+                self.check_no_barrier(&mut state, at, rank, piece.shared, piece.bytes);
                 state.blocks[rank].shared.begin_write(piece.shared, piece.bytes, task);
             }
             state.mbarrier(key).in_flight += i64::from(bytes);
@@ -219,6 +220,7 @@ impl Cluster<'_> {
         if let Err(fault) = state.blocks[rank].shared.check_write(shared, bytes) {
             self.shared_fault(&mut state, at, rank, &fault);
         }
+        self.check_no_barrier(&mut state, at, rank, shared, bytes);
         let task = state.new_task();
         state.blocks[rank].shared.begin_write(shared, bytes, task);
         state.threads[thread].copies.open.push(task);
@@ -349,6 +351,15 @@ impl Cluster<'_> {
         }
         while let Some((&task, _)) = state.tasks.first_key_value() {
             self.carry_out_copy(state, task);
+        }
+        let untaken: Vec<(usize, At)> =
+            state.accumulators.values().map(|accumulator| (accumulator.group, accumulator.at)).collect();
+        for (group, at) in untaken {
+            let details =
+                "the registers of this product's accumulator were overwritten before its wait, or nobody has taken \
+                           its sums"
+                    .to_owned();
+            self.fault_of(state, self.group_threads(group).start, FindingKind::AccumulatorInFlight, Some(at), details);
         }
         let mut unmet: Vec<(usize, u32, i64)> =
             state.mbarriers.iter().filter(|(_, barrier)| barrier.tx > 0).map(|(key, b)| (key.0, key.1, b.tx)).collect();

@@ -122,6 +122,7 @@ impl Cluster<'_> {
         if let Err(fault) = state.blocks[rank].shared.check_write(address, bytes.len() as u32) {
             self.shared_fault(state, at, rank, &fault);
         }
+        self.check_no_barrier(state, at, rank, address, bytes.len() as u32);
         let epoch = state.threads[thread].epoch;
         state.blocks[rank].shared.store(address, bytes, (thread % self.block_threads()) as u16, epoch);
     }

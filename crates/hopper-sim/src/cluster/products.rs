@@ -30,6 +30,7 @@ pub(crate) fn poison_of(bits: u32) -> Option<u32> {
 pub(crate) struct Accumulator {
     sums: Vec<f32>,
     n: u32,
+    pub(crate) group: usize,
     /// Threads that still name it.
     users: usize,
     /// Where the last product was issued.
@@ -197,7 +198,7 @@ impl Cluster<'_> {
                 unsafe { *share.d.add(register) = f32::from_bits(POISON | number) };
             }
         }
-        state.accumulators.insert(number, Accumulator { sums, n, users: GROUP, at });
+        state.accumulators.insert(number, Accumulator { sums, n, group, users: GROUP, at });
         number
     }
 
