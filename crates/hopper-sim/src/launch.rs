@@ -67,11 +67,11 @@ pub fn launch(
 
 /// Why a device would not launch this.
 fn refuse(spec: &KernelSpec, grid: [u32; 3]) -> Option<Finding> {
-    let finding = |kind, details| {
-        Some(Finding { kind, kernel: spec.name, block: [0; 3], thread: None, at: None, details })
-    };
+    let finding =
+        |kind, details| Some(Finding { kind, kernel: spec.name, block: [0; 3], thread: None, at: None, details });
     if spec.shared_bytes > MAX_SHARED_BYTES {
-        let details = format!("{} bytes of shared memory, but a block has at most {MAX_SHARED_BYTES}", spec.shared_bytes);
+        let details =
+            format!("{} bytes of shared memory, but a block has at most {MAX_SHARED_BYTES}", spec.shared_bytes);
         return finding(FindingKind::SharedMemory, details);
     }
     if spec.threads == 0 || spec.threads > 1024 || !spec.threads.is_multiple_of(32) {

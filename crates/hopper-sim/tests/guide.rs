@@ -100,8 +100,7 @@ fn run(schedule: Schedule, consumer_warps: u32) -> (Report, bool) {
     let sums = memory.download(c.get(), 64 * 64);
     let right = sums.iter().enumerate().all(|(index, sum)| {
         let (row, col) = (index / 64, index % 64);
-        let expected: f32 =
-            (0..64 * STEPS).map(|k| a[row * 64 * STEPS + k].to_f32() * b[k * 64 + col].to_f32()).sum();
+        let expected: f32 = (0..64 * STEPS).map(|k| a[row * 64 * STEPS + k].to_f32() * b[k * 64 + col].to_f32()).sum();
         *sum == expected
     });
     (report, right)
@@ -123,5 +122,16 @@ fn a_ring_that_is_told_of_too_many_consumers_hangs() {
         assert!(report.has(FindingKind::Deadlock), "{schedule:?}: {report}");
         let text = report.to_string();
         assert!(text.contains("4 of 8 arrivals"), "{text}");
+    }
+}
+
+/// The guide's pieces of Rust are pieces of this file, line by line.
+#[test]
+fn the_guide_shows_this_file() {
+    let (guide, source) = (include_str!("../../../docs/own-kernel.md"), include_str!("guide.rs"));
+    let pieces: Vec<&str> = guide.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(pieces.len() > 5);
+    for piece in pieces {
+        assert!(source.contains(piece), "not in the test:\n{piece}");
     }
 }

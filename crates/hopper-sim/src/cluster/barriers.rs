@@ -112,7 +112,11 @@ impl Cluster<'_> {
     /// `setmaxnreg`, by a whole warp.
     pub(crate) fn setmaxnreg(&self, at: At, name: &'static str, count: u32) {
         if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
-            self.fatal(FindingKind::BadOperand, at, format!("{count} registers: a multiple of 8 from 24 to 256 is wanted"));
+            self.fatal(
+                FindingKind::BadOperand,
+                at,
+                format!("{count} registers: a multiple of 8 from 24 to 256 is wanted"),
+            );
         }
         let (warp, rank) = (self.current.get() / WARP, self.rank());
         self.meet_for(at, name, |_| ());
@@ -145,7 +149,9 @@ impl Cluster<'_> {
                 _ => state.warps[warp].registers * WARP as u32,
             })
             .sum();
-        format!("the block's warps want {demand} registers together, the multiprocessor has {REGISTERS}: they wait forever")
+        format!(
+            "the block's warps want {demand} registers together, the multiprocessor has {REGISTERS}: they wait forever"
+        )
     }
 
     pub(crate) fn mbarrier_init(&self, at: At, address: u32, count: u32) {
@@ -176,7 +182,8 @@ impl Cluster<'_> {
         let state = self.state.borrow();
         if !state.mbarriers.contains_key(&key) {
             drop(state);
-            let details = format!("no mbarrier is initialised at byte {} of block {}", key.1 - crate::shared::BASE, key.0);
+            let details =
+                format!("no mbarrier is initialised at byte {} of block {}", key.1 - crate::shared::BASE, key.0);
             self.fatal(FindingKind::BadBarrier, at, details);
         }
         let block = key.0 * self.block_threads()..(key.0 + 1) * self.block_threads();
@@ -245,7 +252,10 @@ impl Cluster<'_> {
             )),
             Outcome::Overrun => {
                 let count = state.mbarrier(key).count;
-                Some((FindingKind::ArrivalOverrun, format!("{name} counts {count} arrivals a phase, and this is one more")))
+                Some((
+                    FindingKind::ArrivalOverrun,
+                    format!("{name} counts {count} arrivals a phase, and this is one more"),
+                ))
             }
         };
         if let Some((kind, details)) = fault {

@@ -107,7 +107,8 @@ impl Machine for Cluster<'_> {
     }
 
     fn elect(&self, at: At) -> bool {
-        self.meet(at, "elect.sync", [0; 5], |_, _| core::array::from_fn(|lane| [u32::from(lane == 0), 0, 0, 0, 0]))[0] != 0
+        self.meet(at, "elect.sync", [0; 5], |_, _| core::array::from_fn(|lane| [u32::from(lane == 0), 0, 0, 0, 0]))[0]
+            != 0
     }
 
     fn warp_sync(&self, at: At) {

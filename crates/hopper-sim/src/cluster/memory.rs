@@ -145,7 +145,8 @@ impl Cluster<'_> {
         if let Some(accumulator) = poison_of(bits) {
             let issued = state.accumulators.get(&accumulator).map(|accumulator| accumulator.at);
             let issued = issued.map_or_else(|| "an earlier line".to_owned(), |at| at.to_string());
-            let details = format!("a register of the accumulator of the products issued at {issued}, before their wait");
+            let details =
+                format!("a register of the accumulator of the products issued at {issued}, before their wait");
             self.fault(state, FindingKind::AccumulatorInFlight, at, details);
         }
     }

@@ -340,7 +340,8 @@ impl<'a> Cluster<'a> {
         let inside = self.state.borrow().blocks[rank].shared.contains(offset, num_bytes);
         if !inside {
             let relative = i64::from(offset) - i64::from(BASE);
-            let details = format!("{num_bytes} bytes at byte {relative} of {} of shared memory", self.spec.shared_bytes);
+            let details =
+                format!("{num_bytes} bytes at byte {relative} of {} of shared memory", self.spec.shared_bytes);
             self.fatal(FindingKind::OutOfBounds, at, details);
         }
         (rank, offset)
@@ -349,7 +350,8 @@ impl<'a> Cluster<'a> {
     /// As [`resolve`](Self::resolve), for an instruction that names this block's memory only.
     pub(crate) fn resolve_own(&self, at: At, address: u32, num_bytes: u32, align: u32) -> u32 {
         if address >> RANK_SHIFT != 0 {
-            let details = format!("{address:#x} is an address of the cluster's window, this instruction takes the block's");
+            let details =
+                format!("{address:#x} is an address of the cluster's window, this instruction takes the block's");
             self.fatal(FindingKind::OutOfBounds, at, details);
         }
         self.resolve(at, address, num_bytes, align).1
@@ -425,4 +427,3 @@ impl State {
         }
     }
 }
-

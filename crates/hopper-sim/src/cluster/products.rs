@@ -218,7 +218,13 @@ impl Cluster<'_> {
             if let Some(accumulator) = state.accumulators.get_mut(&product.accumulator)
                 && let Err(details) = product.operands().multiply(&mut read, &mut accumulator.sums)
             {
-                self.fault_of(state, self.group_threads(group).start, FindingKind::BadOperand, Some(product.at), details);
+                self.fault_of(
+                    state,
+                    self.group_threads(group).start,
+                    FindingKind::BadOperand,
+                    Some(product.at),
+                    details,
+                );
                 state.stopped = true;
             }
             state.products.insert(task, product);
