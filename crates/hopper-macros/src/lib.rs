@@ -1,4 +1,4 @@
-//! The `#[kernel]` attribute and the [`SharedLayout`](macro@SharedLayout) derive of hopper-std.
+//! The attributes `#[kernel]` and `#[instruction]`, and the [`SharedLayout`](macro@SharedLayout) derive of hopper-std.
 //!
 //! Import them from hopper-std: what they expand to names `::hopper_std`.
 
@@ -43,4 +43,19 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(SharedLayout)]
 pub fn shared_layout(item: TokenStream) -> TokenStream {
     shared_layout::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Of hopper-std's own: a function that is an instruction, or a few, to the kernel that calls it.
+///
+/// Inlined on every target. In a simulated launch (the CPU, with the feature `sim`) `Location::caller()` within it is its
+/// caller, so that through any number of such functions an instruction is reported at the line of the kernel.
+#[proc_macro_attribute]
+pub fn instruction(_arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let item = proc_macro2::TokenStream::from(item);
+    quote::quote! {
+        #[inline(always)]
+        #[cfg_attr(all(feature = "sim", not(target_arch = "nvptx64")), track_caller)]
+        #item
+    }
+    .into()
 }

@@ -1,5 +1,7 @@
 //! Typed pointers to global memory, as kernels receive them.
 
+use hopper_macros::instruction;
+
 use crate::ptx::memory;
 
 /// An array in global memory that nobody writes while the kernel runs.
@@ -32,7 +34,7 @@ impl GlobalArray<u64> {
     ///
     /// # Safety
     /// `index` is under the array's length.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn get(self, index: u32) -> u64 {
         // SAFETY: the caller's promise.
         let [low, high] = unsafe { memory::ld_global_nc_v2_u32(self.pointer.add(index as usize).cast()) };
@@ -45,7 +47,7 @@ impl GlobalArray<u32> {
     ///
     /// # Safety
     /// `index` is under the array's length.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn get(self, index: u32) -> u32 {
         // SAFETY: the caller's promise.
         unsafe { memory::ld_global_nc_u32(self.pointer.add(index as usize))[0] }
@@ -57,7 +59,7 @@ impl GlobalArray<[u32; 2]> {
     ///
     /// # Safety
     /// `index` is under the array's length.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn get(self, index: u32) -> [u32; 2] {
         // SAFETY: the caller's promise.
         unsafe { memory::ld_global_nc_v2_u32(self.pointer.add(index as usize).cast()) }
@@ -69,7 +71,7 @@ impl GlobalArray<[u32; 4]> {
     ///
     /// # Safety
     /// `index` is under the array's length, and the array is 16-byte aligned.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn get(self, index: u32) -> [u32; 4] {
         // SAFETY: the caller's promise.
         unsafe { memory::ld_global_nc_v4_u32(self.pointer.add(index as usize).cast()) }

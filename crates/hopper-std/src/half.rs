@@ -1,5 +1,7 @@
 //! 16-bit floats as kernels carry them: bits, never arithmetic. `asm!` has no class for them.
 
+use hopper_macros::instruction;
+
 /// bfloat16, as its 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
@@ -25,7 +27,7 @@ pub trait Half: Copy + 'static {
 impl Half for Bf16 {
     const NAME: &'static str = "bf16";
 
-    #[inline(always)]
+    #[instruction]
     fn pack(low: f32, high: f32) -> u32 {
         // SAFETY: a conversion has no preconditions.
         unsafe { crate::ptx::convert::cvt_rn_bf16x2_f32(high, low) }
@@ -40,13 +42,13 @@ impl Half for Bf16 {
 impl Half for F16 {
     const NAME: &'static str = "f16";
 
-    #[inline(always)]
+    #[instruction]
     fn pack(low: f32, high: f32) -> u32 {
         // SAFETY: a conversion has no preconditions.
         unsafe { crate::ptx::convert::cvt_rn_f16x2_f32(high, low) }
     }
 
-    #[inline(always)]
+    #[instruction]
     fn unpack(pair: u32) -> (f32, f32) {
         // SAFETY: a conversion has no preconditions.
         unsafe {

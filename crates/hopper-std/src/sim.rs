@@ -206,15 +206,20 @@ pub fn with_machine<R>(machine: &dyn Machine, body: impl FnOnce() -> R) -> R {
     body()
 }
 
+/// The machine of this thread, if there is one.
+pub(crate) fn try_machine<'a>() -> Option<&'a dyn Machine> {
+    // SAFETY: `with_machine` keeps it alive for as long as it is installed, and instructions end before it does.
+    CURRENT.get().map(|machine| unsafe { &*machine })
+}
+
 /// The machine of this thread.
 ///
 /// # Panics
 /// Where there is none.
 #[track_caller]
 pub(crate) fn machine<'a>() -> &'a dyn Machine {
-    match CURRENT.get() {
-        // SAFETY: `with_machine` keeps it alive for as long as it is installed, and instructions end before it does.
-        Some(machine) => unsafe { &*machine },
+    match try_machine() {
+        Some(machine) => machine,
         None => panic!("this PTX instruction exists only on the device, or in a simulated launch"),
     }
 }

@@ -1,12 +1,14 @@
 //! Where a thread is, and block-wide synchronisation. Names as in rust-cuda's `cuda_std::thread`.
 
+use hopper_macros::instruction;
+
 use crate::ptx::{barrier, special};
 
 macro_rules! positions {
     ($($(#[$doc:meta])* $name:ident = $register:ident;)*) => {
         $(
             $(#[$doc])*
-            #[inline(always)]
+            #[instruction]
             pub fn $name() -> u32 {
                 // SAFETY: reading a special register has no preconditions.
                 unsafe { special::$register() }
@@ -40,7 +42,7 @@ positions! {
 ///
 /// # Safety
 /// Every thread of the block must reach this same call.
-#[inline(always)]
+#[instruction]
 pub unsafe fn sync_threads() {
     // SAFETY: the caller's promise.
     unsafe { barrier::bar_sync_all() }

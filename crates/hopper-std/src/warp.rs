@@ -1,10 +1,12 @@
 //! A warp's lanes: position and exchange.
 
+use hopper_macros::instruction;
+
 use crate::ptx::special;
 use crate::ptx::warp::{shfl_sync_bfly, shfl_sync_idx};
 
 /// This thread's lane, 0 to 31.
-#[inline(always)]
+#[instruction]
 pub fn lane_id() -> u32 {
     // SAFETY: reading a special register has no preconditions.
     unsafe { special::laneid() }
@@ -14,7 +16,7 @@ pub fn lane_id() -> u32 {
 ///
 /// # Safety
 /// All 32 lanes call it together, with the same `lane`.
-#[inline(always)]
+#[instruction]
 pub unsafe fn broadcast(value: u32, lane: u32) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { shfl_sync_idx(value, lane) }
@@ -26,7 +28,7 @@ pub unsafe fn broadcast(value: u32, lane: u32) -> u32 {
 ///
 /// # Safety
 /// All 32 lanes call it together.
-#[inline(always)]
+#[instruction]
 pub unsafe fn transpose_quad(row: [u32; 4]) -> [u32; 4] {
     let lane = lane_id();
     let odd = lane & 1 != 0;

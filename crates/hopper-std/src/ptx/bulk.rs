@@ -2,14 +2,17 @@
 //!
 //! Sizes and addresses are multiples of 16 bytes.
 
+use hopper_macros::instruction;
+
 /// `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [destination], [source], bytes, [barrier];` Thread.
 ///
 /// # Safety
 /// `source` points to `bytes` readable bytes of global memory, `destination` to as many of shared memory; both and
 /// `bytes` are multiples of 16; `barrier` expects the bytes.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cp_async_bulk_global_to_shared(destination: u32, source: *const u8, bytes: u32, barrier: u32) {
     ptx_asm!(
+        sim(machine, at) { machine.bulk_load(at, destination, source, bytes, barrier, None) }
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{}], [{}], {}, [{}];",
         in(reg32) destination,
         in(reg64) source,
@@ -23,7 +26,7 @@ pub unsafe fn cp_async_bulk_global_to_shared(destination: u32, source: *const u8
 ///
 /// # Safety
 /// As [`cp_async_bulk_global_to_shared`], in every block of `mask`; each has a barrier at that offset.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cp_async_bulk_global_to_shared_multicast(
     destination: u32,
     source: *const u8,
@@ -32,6 +35,7 @@ pub unsafe fn cp_async_bulk_global_to_shared_multicast(
     mask: u16,
 ) {
     ptx_asm!(
+        sim(machine, at) { machine.bulk_load(at, destination, source, bytes, barrier, Some(mask)) }
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [{}], [{}], {}, [{}], {};",
         in(reg32) destination,
         in(reg64) source,
@@ -47,9 +51,10 @@ pub unsafe fn cp_async_bulk_global_to_shared_multicast(
 /// # Safety
 /// `destination` points to `bytes` writable bytes of global memory, `source` to as many of shared memory that do not
 /// change until the group has been read; all are multiples of 16.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cp_async_bulk_shared_to_global(destination: *mut u8, source: u32, bytes: u32) {
     ptx_asm!(
+        sim(machine, at) { machine.bulk_store(at, destination, source, bytes) }
         "cp.async.bulk.global.shared::cta.bulk_group [{}], [{}], {};",
         in(reg64) destination,
         in(reg32) source,
@@ -62,25 +67,34 @@ pub unsafe fn cp_async_bulk_shared_to_global(destination: *mut u8, source: u32, 
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cp_async_bulk_commit_group() {
-    ptx_asm!("cp.async.bulk.commit_group;", options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.bulk_commit(at) }
+        "cp.async.bulk.commit_group;", options(nostack)
+    );
 }
 
 /// `cp.async.bulk.wait_group COUNT;` Thread. At most `COUNT` of this thread's bulk groups are pending.
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cp_async_bulk_wait_group<const COUNT: u32>() {
-    ptx_asm!("cp.async.bulk.wait_group {};", const COUNT, options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.bulk_wait(at, COUNT, crate::sim::BulkWait::Done) }
+        "cp.async.bulk.wait_group {};", const COUNT, options(nostack)
+    );
 }
 
 /// `cp.async.bulk.wait_group.read COUNT;` Thread. As above, but only their sources have been read.
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cp_async_bulk_wait_group_read<const COUNT: u32>() {
-    ptx_asm!("cp.async.bulk.wait_group.read {};", const COUNT, options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.bulk_wait(at, COUNT, crate::sim::BulkWait::Read) }
+        "cp.async.bulk.wait_group.read {};", const COUNT, options(nostack)
+    );
 }

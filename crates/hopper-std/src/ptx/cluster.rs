@@ -1,13 +1,18 @@
 //! Thread-block clusters. PTX ISA 9.7.13.3 and 10.
 
+use hopper_macros::instruction;
+
 /// `%cluster_ctarank`: this block's rank in its cluster. Thread.
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cluster_ctarank() -> u32 {
     let rank: u32;
-    ptx_asm!("mov.u32 {}, %cluster_ctarank;", out(reg32) rank, options(pure, nomem, nostack));
+    ptx_asm!(
+        sim(machine, _) { rank = machine.special(crate::sim::Special::ClusterCtarank) as u32 }
+        "mov.u32 {}, %cluster_ctarank;", out(reg32) rank, options(pure, nomem, nostack)
+    );
     rank
 }
 
@@ -15,10 +20,13 @@ pub unsafe fn cluster_ctarank() -> u32 {
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cluster_nctarank() -> u32 {
     let count: u32;
-    ptx_asm!("mov.u32 {}, %cluster_nctarank;", out(reg32) count, options(pure, nomem, nostack));
+    ptx_asm!(
+        sim(machine, _) { count = machine.special(crate::sim::Special::ClusterNctarank) as u32 }
+        "mov.u32 {}, %cluster_nctarank;", out(reg32) count, options(pure, nomem, nostack)
+    );
     count
 }
 
@@ -27,10 +35,11 @@ pub unsafe fn cluster_nctarank() -> u32 {
 ///
 /// # Safety
 /// `address` is in this block's shared memory and `rank` is under the cluster's size.
-#[inline(always)]
+#[instruction]
 pub unsafe fn mapa(address: u32, rank: u32) -> u32 {
     let mapped: u32;
     ptx_asm!(
+        sim(machine, at) { mapped = machine.mapa(at, address, rank) }
         "mapa.shared::cluster.u32 {}, {}, {};",
         out(reg32) mapped,
         in(reg32) address,
@@ -44,16 +53,22 @@ pub unsafe fn mapa(address: u32, rank: u32) -> u32 {
 ///
 /// # Safety
 /// Every thread of the cluster arrives, then waits, once each and in this order.
-#[inline(always)]
+#[instruction]
 pub unsafe fn barrier_cluster_arrive() {
-    ptx_asm!("barrier.cluster.arrive.release.aligned;", options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.cluster_arrive(at) }
+        "barrier.cluster.arrive.release.aligned;", options(nostack)
+    );
 }
 
 /// `barrier.cluster.wait.acquire.aligned;` Warp.
 ///
 /// # Safety
 /// As [`barrier_cluster_arrive`].
-#[inline(always)]
+#[instruction]
 pub unsafe fn barrier_cluster_wait() {
-    ptx_asm!("barrier.cluster.wait.acquire.aligned;", options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.cluster_wait(at) }
+        "barrier.cluster.wait.acquire.aligned;", options(nostack)
+    );
 }

@@ -1,13 +1,22 @@
 //! Conversions and approximate functions. PTX ISA 9.7.9.21 and 9.7.3.
 
+use hopper_macros::instruction;
+
+#[cfg(not(target_arch = "nvptx64"))]
+use super::cpu::{bf16_from_f32, f16_from_f32, f32_from_f16, flush, max, use_f32};
+
 /// `cvt.rn.bf16x2.f32 d, high, low;` Thread. `low` goes to bits 0..16.
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cvt_rn_bf16x2_f32(high: f32, low: f32) -> u32 {
     let pair: u32;
     ptx_asm!(
+        cpu {
+            use_f32([high, low]);
+            pair = u32::from(bf16_from_f32(high)) << 16 | u32::from(bf16_from_f32(low));
+        }
         "cvt.rn.bf16x2.f32 {}, {}, {};",
         out(reg32) pair,
         in(reg32) high,
@@ -21,10 +30,14 @@ pub unsafe fn cvt_rn_bf16x2_f32(high: f32, low: f32) -> u32 {
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cvt_rn_f16x2_f32(high: f32, low: f32) -> u32 {
     let pair: u32;
     ptx_asm!(
+        cpu {
+            use_f32([high, low]);
+            pair = u32::from(f16_from_f32(high)) << 16 | u32::from(f16_from_f32(low));
+        }
         "cvt.rn.f16x2.f32 {}, {}, {};",
         out(reg32) pair,
         in(reg32) high,
@@ -38,10 +51,13 @@ pub unsafe fn cvt_rn_f16x2_f32(high: f32, low: f32) -> u32 {
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn cvt_f32_f16(half: u16) -> f32 {
     let value: f32;
-    ptx_asm!("cvt.f32.f16 {}, {};", out(reg32) value, in(reg16) half, options(pure, nomem, nostack));
+    ptx_asm!(
+        cpu { value = f32_from_f16(half) }
+        "cvt.f32.f16 {}, {};", out(reg32) value, in(reg16) half, options(pure, nomem, nostack)
+    );
     value
 }
 
@@ -49,10 +65,16 @@ pub unsafe fn cvt_f32_f16(half: u16) -> f32 {
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn ex2_approx_ftz_f32(x: f32) -> f32 {
     let value: f32;
-    ptx_asm!("ex2.approx.ftz.f32 {}, {};", out(reg32) value, in(reg32) x, options(pure, nomem, nostack));
+    ptx_asm!(
+        cpu {
+            use_f32([x]);
+            value = flush(flush(x).exp2());
+        }
+        "ex2.approx.ftz.f32 {}, {};", out(reg32) value, in(reg32) x, options(pure, nomem, nostack)
+    );
     value
 }
 
@@ -60,10 +82,14 @@ pub unsafe fn ex2_approx_ftz_f32(x: f32) -> f32 {
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn fma_rn_f32(a: f32, b: f32, c: f32) -> f32 {
     let value: f32;
     ptx_asm!(
+        cpu {
+            use_f32([a, b, c]);
+            value = a.mul_add(b, c);
+        }
         "fma.rn.f32 {}, {}, {}, {};",
         out(reg32) value,
         in(reg32) a,
@@ -78,10 +104,14 @@ pub unsafe fn fma_rn_f32(a: f32, b: f32, c: f32) -> f32 {
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn max_f32(a: f32, b: f32) -> f32 {
     let value: f32;
     ptx_asm!(
+        cpu {
+            use_f32([a, b]);
+            value = max(a, b);
+        }
         "max.f32 {}, {}, {};",
         out(reg32) value,
         in(reg32) a,

@@ -3,6 +3,8 @@
 //! Lane l addresses row l % 8 of matrix l / 8: 16 bytes, 16-byte aligned. In registers lane l holds elements
 //! (l / 4, 2 (l % 4)) and the one after it of each matrix; with `trans`, of its transpose.
 
+use hopper_macros::instruction;
+
 macro_rules! matrix_moves {
     ($($load:ident, $store:ident, $count:literal, $trans:literal, $list:literal, ($($index:literal),*);)*) => {
         $(
@@ -10,10 +12,11 @@ macro_rules! matrix_moves {
             ///
             /// # Safety
             /// All 32 lanes execute it together; each address that counts points to 16 bytes of shared memory.
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $load(address: u32) -> [u32; $count] {
                 let mut matrices = [0u32; $count];
                 ptx_asm!(
+                    sim(machine, at) { machine.ldmatrix(at, address, !$trans.is_empty(), &mut matrices) }
                     concat!("ldmatrix.sync.aligned.m8n8.x", $count, $trans, ".shared::cta.b16 ", $list, ", [{address}];"),
                     $(out(reg32) matrices[$index],)*
                     address = in(reg32) address,
@@ -26,9 +29,10 @@ macro_rules! matrix_moves {
             ///
             /// # Safety
             #[doc = concat!("As [`", stringify!($load), "`].")]
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $store(address: u32, matrices: [u32; $count]) {
                 ptx_asm!(
+                    sim(machine, at) { machine.stmatrix(at, address, !$trans.is_empty(), &matrices) }
                     concat!("stmatrix.sync.aligned.m8n8.x", $count, $trans, ".shared::cta.b16 [{address}], ", $list, ";"),
                     $(in(reg32) matrices[$index],)*
                     address = in(reg32) address,

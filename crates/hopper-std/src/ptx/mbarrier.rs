@@ -3,31 +3,42 @@
 //! A barrier word is 8 bytes, 8-byte aligned. A phase completes when its pending arrivals and its pending bytes are
 //! both zero; `parity` is the parity of the phase that is waited for, 0 for the first.
 
+use hopper_macros::instruction;
+
 /// `mbarrier.init.shared::cta.b64 [barrier], count;` Thread.
 ///
 /// # Safety
 /// `barrier` is the address of a barrier word of this block that nothing uses yet; `count` is 1 to 2^20 - 1.
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_init(barrier: u32, count: u32) {
-    ptx_asm!("mbarrier.init.shared::cta.b64 [{}], {};", in(reg32) barrier, in(reg32) count, options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.mbarrier_init(at, barrier, count) }
+        "mbarrier.init.shared::cta.b64 [{}], {};", in(reg32) barrier, in(reg32) count, options(nostack)
+    );
 }
 
 /// `mbarrier.inval.shared::cta.b64 [barrier];` Thread.
 ///
 /// # Safety
 /// `barrier` is initialised and nothing waits for it or will arrive at it.
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_inval(barrier: u32) {
-    ptx_asm!("mbarrier.inval.shared::cta.b64 [{}];", in(reg32) barrier, options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.mbarrier_inval(at, barrier) }
+        "mbarrier.inval.shared::cta.b64 [{}];", in(reg32) barrier, options(nostack)
+    );
 }
 
 /// `mbarrier.arrive.release.cta.shared::cta.b64 _, [barrier];` Thread.
 ///
 /// # Safety
 /// `barrier` is initialised, in this block, and the phase's pending count is not zero.
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_arrive(barrier: u32) {
-    ptx_asm!("mbarrier.arrive.shared::cta.b64 _, [{}];", in(reg32) barrier, options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.mbarrier_arrive(at, barrier) }
+        "mbarrier.arrive.shared::cta.b64 _, [{}];", in(reg32) barrier, options(nostack)
+    );
 }
 
 /// `mbarrier.arrive.release.cta.shared::cluster.b64 _, [barrier];` Thread. At a barrier of any block of the cluster.
@@ -41,9 +52,10 @@ pub unsafe fn mbarrier_arrive(barrier: u32) {
 ///
 /// # Safety
 /// As [`mbarrier_arrive`], with `barrier` an address in the cluster's window, as [`mapa`](super::cluster::mapa) makes.
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_arrive_cluster(barrier: u32) {
     ptx_asm!(
+        sim(machine, at) { machine.mbarrier_arrive_cluster(at, barrier) }
         "mbarrier.arrive.release.cta.shared::cluster.b64 _, [{}];",
         in(reg32) barrier,
         options(nostack)
@@ -54,9 +66,10 @@ pub unsafe fn mbarrier_arrive_cluster(barrier: u32) {
 ///
 /// # Safety
 /// As [`mbarrier_arrive`]; exactly `bytes` bytes of copies will complete on this phase beside those already expected.
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_arrive_expect_tx(barrier: u32, bytes: u32) {
     ptx_asm!(
+        sim(machine, at) { machine.mbarrier_arrive_expect_tx(at, barrier, bytes) }
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};",
         in(reg32) barrier,
         in(reg32) bytes,
@@ -68,9 +81,10 @@ pub unsafe fn mbarrier_arrive_expect_tx(barrier: u32, bytes: u32) {
 ///
 /// # Safety
 /// `barrier` is initialised; exactly `bytes` more bytes of copies will complete on the current phase.
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_expect_tx(barrier: u32, bytes: u32) {
     ptx_asm!(
+        sim(machine, at) { machine.mbarrier_expect_tx(at, barrier, bytes) }
         "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{}], {};",
         in(reg32) barrier,
         in(reg32) bytes,
@@ -82,10 +96,11 @@ pub unsafe fn mbarrier_expect_tx(barrier: u32, bytes: u32) {
 ///
 /// # Safety
 /// `barrier` is initialised and in this block; `parity` is 0 or 1.
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_try_wait_parity(barrier: u32, parity: u32) -> bool {
     let done: u32;
     ptx_asm!(
+        sim(machine, at) { done = u32::from(machine.mbarrier_try_wait(at, barrier, parity)) }
         "{{",
         ".reg .pred p;",
         "mbarrier.try_wait.parity.shared::cta.b64 p, [{1}], {2};",
@@ -104,10 +119,11 @@ pub unsafe fn mbarrier_try_wait_parity(barrier: u32, parity: u32) -> bool {
 ///
 /// # Safety
 /// As [`mbarrier_try_wait_parity`].
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_try_wait_parity_cluster(barrier: u32, parity: u32) -> bool {
     let done: u32;
     ptx_asm!(
+        sim(machine, at) { done = u32::from(machine.mbarrier_try_wait(at, barrier, parity)) }
         "{{",
         ".reg .pred p;",
         "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [{1}], {2};",
@@ -125,10 +141,11 @@ pub unsafe fn mbarrier_try_wait_parity_cluster(barrier: u32, parity: u32) -> boo
 ///
 /// # Safety
 /// As [`mbarrier_try_wait_parity`].
-#[inline(always)]
+#[instruction]
 pub unsafe fn mbarrier_test_wait_parity(barrier: u32, parity: u32) -> bool {
     let done: u32;
     ptx_asm!(
+        sim(machine, at) { done = u32::from(machine.mbarrier_test_wait(at, barrier, parity)) }
         "{{",
         ".reg .pred p;",
         "mbarrier.test_wait.parity.shared::cta.b64 p, [{1}], {2};",

@@ -1,7 +1,9 @@
 //! Special registers. PTX ISA 10.
 
+use hopper_macros::instruction;
+
 macro_rules! special {
-    ($($(#[$doc:meta])* $name:ident, $type:ty, $class:ident, $line:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident, $type:ty, $class:ident, $register:ident, $line:literal;)*) => {
         $(
             $(#[$doc])*
             ///
@@ -9,10 +11,13 @@ macro_rules! special {
             ///
             /// # Safety
             /// None; unsafe as all of this module is.
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $name() -> $type {
                 let value: $type;
-                ptx_asm!($line, out($class) value, options(pure, nomem, nostack));
+                ptx_asm!(
+                    sim(machine, _) { value = machine.special(crate::sim::Special::$register) as $type }
+                    $line, out($class) value, options(pure, nomem, nostack)
+                );
                 value
             }
         )*
@@ -21,41 +26,44 @@ macro_rules! special {
 
 special! {
     /// `%tid.x`
-    tid_x, u32, reg32, "mov.u32 {}, %tid.x;";
+    tid_x, u32, reg32, TidX, "mov.u32 {}, %tid.x;";
     /// `%ntid.x`
-    ntid_x, u32, reg32, "mov.u32 {}, %ntid.x;";
+    ntid_x, u32, reg32, NtidX, "mov.u32 {}, %ntid.x;";
     /// `%ctaid.x`
-    ctaid_x, u32, reg32, "mov.u32 {}, %ctaid.x;";
+    ctaid_x, u32, reg32, CtaidX, "mov.u32 {}, %ctaid.x;";
     /// `%ctaid.y`
-    ctaid_y, u32, reg32, "mov.u32 {}, %ctaid.y;";
+    ctaid_y, u32, reg32, CtaidY, "mov.u32 {}, %ctaid.y;";
     /// `%ctaid.z`
-    ctaid_z, u32, reg32, "mov.u32 {}, %ctaid.z;";
+    ctaid_z, u32, reg32, CtaidZ, "mov.u32 {}, %ctaid.z;";
     /// `%nctaid.x`
-    nctaid_x, u32, reg32, "mov.u32 {}, %nctaid.x;";
+    nctaid_x, u32, reg32, NctaidX, "mov.u32 {}, %nctaid.x;";
     /// `%nctaid.y`
-    nctaid_y, u32, reg32, "mov.u32 {}, %nctaid.y;";
+    nctaid_y, u32, reg32, NctaidY, "mov.u32 {}, %nctaid.y;";
     /// `%nctaid.z`
-    nctaid_z, u32, reg32, "mov.u32 {}, %nctaid.z;";
+    nctaid_z, u32, reg32, NctaidZ, "mov.u32 {}, %nctaid.z;";
     /// `%laneid`
-    laneid, u32, reg32, "mov.u32 {}, %laneid;";
+    laneid, u32, reg32, Laneid, "mov.u32 {}, %laneid;";
     /// `%smid`
-    smid, u32, reg32, "mov.u32 {}, %smid;";
+    smid, u32, reg32, Smid, "mov.u32 {}, %smid;";
     /// `%clusterid.x`
-    clusterid_x, u32, reg32, "mov.u32 {}, %clusterid.x;";
+    clusterid_x, u32, reg32, ClusteridX, "mov.u32 {}, %clusterid.x;";
     /// `%nclusterid.x`
-    nclusterid_x, u32, reg32, "mov.u32 {}, %nclusterid.x;";
+    nclusterid_x, u32, reg32, NclusteridX, "mov.u32 {}, %nclusterid.x;";
     /// `%dynamic_smem_size`: bytes
-    dynamic_smem_size, u32, reg32, "mov.u32 {}, %dynamic_smem_size;";
+    dynamic_smem_size, u32, reg32, DynamicSmemSize, "mov.u32 {}, %dynamic_smem_size;";
 }
 
 /// `%clock64`: cycles of this multiprocessor. Thread.
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn clock64() -> u64 {
     let value: u64;
-    ptx_asm!("mov.u64 {}, %clock64;", out(reg64) value, options(nomem, nostack));
+    ptx_asm!(
+        sim(machine, _) { value = machine.special(crate::sim::Special::Clock64) }
+        "mov.u64 {}, %clock64;", out(reg64) value, options(nomem, nostack)
+    );
     value
 }
 
@@ -63,10 +71,13 @@ pub unsafe fn clock64() -> u64 {
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn globaltimer() -> u64 {
     let value: u64;
-    ptx_asm!("mov.u64 {}, %globaltimer;", out(reg64) value, options(nomem, nostack));
+    ptx_asm!(
+        sim(machine, _) { value = machine.special(crate::sim::Special::Globaltimer) }
+        "mov.u64 {}, %globaltimer;", out(reg64) value, options(nomem, nostack)
+    );
     value
 }
 
@@ -77,9 +88,12 @@ core::arch::global_asm!(".extern .shared .align 1024 .b8 hopper_dynamic_shared[]
 ///
 /// # Safety
 /// None; unsafe as all of this module is.
-#[inline(always)]
+#[instruction]
 pub unsafe fn dynamic_shared_address() -> u32 {
     let address: u32;
-    ptx_asm!("mov.u32 {}, hopper_dynamic_shared;", out(reg32) address, options(pure, nomem, nostack));
+    ptx_asm!(
+        sim(machine, _) { address = machine.dynamic_shared_address() }
+        "mov.u32 {}, hopper_dynamic_shared;", out(reg32) address, options(pure, nomem, nostack)
+    );
     address
 }

@@ -4,6 +4,8 @@
 //! the contiguous dimension first; what lies outside the tensor is read as zero and not written. A load completes on
 //! `barrier` with the bytes of the whole box, in bounds or not.
 
+use hopper_macros::instruction;
+
 /// Where, between L2 and memory, the lines of a copy should stay: an operand of `.L2::cache_hint`.
 ///
 /// The encodings are those that `createpolicy.fractional.L2::<priority>.b64 p, 1.0;` returns.
@@ -24,9 +26,12 @@ impl CachePolicy {
 ///
 /// # Safety
 /// `map` is a tensor map.
-#[inline(always)]
+#[instruction]
 pub unsafe fn prefetch_tensormap(map: *const u8) {
-    ptx_asm!("prefetch.tensormap [{}];", in(reg64) map, options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.prefetch_tensormap(at, map) }
+        "prefetch.tensormap [{}];", in(reg64) map, options(nostack)
+    );
 }
 
 macro_rules! tensor_copies {
@@ -37,9 +42,10 @@ macro_rules! tensor_copies {
             /// # Safety
             /// `map` has this rank; `destination` has room for its box, aligned as its swizzle demands; `barrier`
             /// expects the box's bytes.
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $load(destination: u32, map: *const u8, at: [i32; $rank], barrier: u32) {
                 ptx_asm!(
+                    sim(machine, here) { machine.tensor_load(here, destination, map, &at, barrier, None) }
                     concat!(
                         "cp.async.bulk.tensor.", $rank,
                         "d.shared::cluster.global.mbarrier::complete_tx::bytes [{destination}], [{map}, ",
@@ -57,7 +63,7 @@ macro_rules! tensor_copies {
             ///
             /// # Safety
             #[doc = concat!("As [`", stringify!($load), "`].")]
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $hinted(
                 destination: u32,
                 map: *const u8,
@@ -66,6 +72,7 @@ macro_rules! tensor_copies {
                 policy: CachePolicy,
             ) {
                 ptx_asm!(
+                    sim(machine, here) { machine.tensor_load(here, destination, map, &at, barrier, None) }
                     concat!(
                         "cp.async.bulk.tensor.", $rank,
                         "d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [{destination}], [{map}, ",
@@ -84,9 +91,10 @@ macro_rules! tensor_copies {
             ///
             /// # Safety
             #[doc = concat!("As [`", stringify!($load), "`], in every block of `mask`: the same offsets, a barrier in each.")]
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $multicast(destination: u32, map: *const u8, at: [i32; $rank], barrier: u32, mask: u16) {
                 ptx_asm!(
+                    sim(machine, here) { machine.tensor_load(here, destination, map, &at, barrier, Some(mask)) }
                     concat!(
                         "cp.async.bulk.tensor.", $rank,
                         "d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [{destination}], [{map}, ",
@@ -105,7 +113,7 @@ macro_rules! tensor_copies {
             ///
             /// # Safety
             #[doc = concat!("As [`", stringify!($multicast), "`].")]
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $multicast_hinted(
                 destination: u32,
                 map: *const u8,
@@ -115,6 +123,7 @@ macro_rules! tensor_copies {
                 policy: CachePolicy,
             ) {
                 ptx_asm!(
+                    sim(machine, here) { machine.tensor_load(here, destination, map, &at, barrier, Some(mask)) }
                     concat!(
                         "cp.async.bulk.tensor.", $rank,
                         "d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint ",
@@ -135,9 +144,10 @@ macro_rules! tensor_copies {
             /// # Safety
             /// `map` has this rank and its memory may be written; the box at `source` does not change until the
             /// thread's bulk group has been read.
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $store(map: *const u8, at: [i32; $rank], source: u32) {
                 ptx_asm!(
+                    sim(machine, here) { machine.tensor_store(here, map, &at, source, crate::sim::StoreKind::Replace) }
                     concat!(
                         "cp.async.bulk.tensor.", $rank, "d.global.shared::cta.bulk_group [{map}, ",
                         $coordinates, "], [{source}];"
@@ -153,9 +163,10 @@ macro_rules! tensor_copies {
             ///
             /// # Safety
             #[doc = concat!("As [`", stringify!($store), "`]. The order of additions from several blocks is not fixed.")]
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $reduce(map: *const u8, at: [i32; $rank], source: u32) {
                 ptx_asm!(
+                    sim(machine, here) { machine.tensor_store(here, map, &at, source, crate::sim::StoreKind::Add) }
                     concat!(
                         "cp.reduce.async.bulk.tensor.", $rank, "d.global.shared::cta.add.bulk_group [{map}, ",
                         $coordinates, "], [{source}];"

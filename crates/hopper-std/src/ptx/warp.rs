@@ -1,7 +1,9 @@
 //! Shuffles, votes and election in a warp. PTX ISA 9.7.9.6, 9.7.13.7 to 9.7.13.15.
 
+use hopper_macros::instruction;
+
 macro_rules! shuffle {
-    ($($(#[$doc:meta])* $name:ident, $line:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident, $kind:ident, $line:literal;)*) => {
         $(
             $(#[$doc])*
             ///
@@ -9,10 +11,13 @@ macro_rules! shuffle {
             ///
             /// # Safety
             /// All 32 lanes execute it together.
-            #[inline(always)]
+            #[instruction]
             pub unsafe fn $name(value: u32, lane: u32) -> u32 {
                 let result: u32;
-                ptx_asm!($line, out(reg32) result, in(reg32) value, in(reg32) lane, options(nomem, nostack));
+                ptx_asm!(
+                    sim(machine, at) { result = machine.shuffle(at, crate::sim::Shuffle::$kind, value, lane) }
+                    $line, out(reg32) result, in(reg32) value, in(reg32) lane, options(nomem, nostack)
+                );
                 result
             }
         )*
@@ -21,23 +26,24 @@ macro_rules! shuffle {
 
 shuffle! {
     /// `shfl.sync.bfly.b32 d, value, lane, 31, 0xffffffff;` The value of lane `laneid ^ lane`.
-    shfl_sync_bfly, "shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;";
+    shfl_sync_bfly, Bfly, "shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;";
     /// `shfl.sync.idx.b32 d, value, lane, 31, 0xffffffff;` The value of lane `lane`.
-    shfl_sync_idx, "shfl.sync.idx.b32 {}, {}, {}, 31, 0xffffffff;";
+    shfl_sync_idx, Idx, "shfl.sync.idx.b32 {}, {}, {}, 31, 0xffffffff;";
     /// `shfl.sync.up.b32 d, value, lane, 0, 0xffffffff;` The value of lane `laneid - lane`; its own below.
-    shfl_sync_up, "shfl.sync.up.b32 {}, {}, {}, 0, 0xffffffff;";
+    shfl_sync_up, Up, "shfl.sync.up.b32 {}, {}, {}, 0, 0xffffffff;";
     /// `shfl.sync.down.b32 d, value, lane, 31, 0xffffffff;` The value of lane `laneid + lane`; its own above.
-    shfl_sync_down, "shfl.sync.down.b32 {}, {}, {}, 31, 0xffffffff;";
+    shfl_sync_down, Down, "shfl.sync.down.b32 {}, {}, {}, 31, 0xffffffff;";
 }
 
 /// `vote.sync.ballot.b32 d, p, 0xffffffff;` Warp. Bit i is the predicate of lane i.
 ///
 /// # Safety
 /// All 32 lanes execute it together.
-#[inline(always)]
+#[instruction]
 pub unsafe fn vote_sync_ballot(predicate: bool) -> u32 {
     let mask: u32;
     ptx_asm!(
+        sim(machine, at) { mask = machine.ballot(at, predicate) }
         "{{",
         ".reg .pred p;",
         "setp.ne.u32 p, {1}, 0;",
@@ -54,10 +60,11 @@ pub unsafe fn vote_sync_ballot(predicate: bool) -> u32 {
 ///
 /// # Safety
 /// All 32 lanes execute it together.
-#[inline(always)]
+#[instruction]
 pub unsafe fn elect_sync() -> bool {
     let elected: u32;
     ptx_asm!(
+        sim(machine, at) { elected = u32::from(machine.elect(at)) }
         "{{",
         ".reg .pred p;",
         "elect.sync _|p, 0xffffffff;",
@@ -73,9 +80,12 @@ pub unsafe fn elect_sync() -> bool {
 ///
 /// # Safety
 /// All 32 lanes execute it together.
-#[inline(always)]
+#[instruction]
 pub unsafe fn bar_warp_sync() {
-    ptx_asm!("bar.warp.sync 0xffffffff;", options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.warp_sync(at) }
+        "bar.warp.sync 0xffffffff;", options(nostack)
+    );
 }
 
 /// `movmatrix.sync.aligned.m8n8.trans.b16 d, a;` Warp. Transposes an 8 x 8 matrix of 16-bit elements that lies in
@@ -83,10 +93,11 @@ pub unsafe fn bar_warp_sync() {
 ///
 /// # Safety
 /// All 32 lanes execute it together.
-#[inline(always)]
+#[instruction]
 pub unsafe fn movmatrix_trans_b16(pair: u32) -> u32 {
     let transposed: u32;
     ptx_asm!(
+        sim(machine, at) { transposed = machine.movmatrix_trans(at, pair) }
         "movmatrix.sync.aligned.m8n8.trans.b16 {}, {};",
         out(reg32) transposed,
         in(reg32) pair,

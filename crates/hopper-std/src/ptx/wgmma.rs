@@ -1,10 +1,12 @@
 //! Matrix products of a warp group: D (64 x N, fp32) = A (64 x 16) B (16 x N) + D. PTX ISA 9.7.15.
 //!
+//! A sparse product has 64 x 32 of A, of which half is stored, and 32 x N of B.
+//!
 //! N is 8 to 256 in steps of 8; a thread holds N / 2 registers of D, so the number of registers names the shape.
 //! Operands in shared memory are named by 64-bit descriptors
 //! ([`SmemDescriptor`](crate::sm90::SmemDescriptor) makes them).
 
-#[cfg(target_arch = "nvptx64")]
+use hopper_macros::instruction;
 use seq_macro::seq;
 
 use crate::half::{Bf16, F16};
@@ -13,27 +15,36 @@ use crate::half::{Bf16, F16};
 ///
 /// # Safety
 /// All warps of the warp group execute it.
-#[inline(always)]
+#[instruction]
 pub unsafe fn wgmma_fence() {
-    ptx_asm!("wgmma.fence.sync.aligned;", options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.wgmma_fence(at) }
+        "wgmma.fence.sync.aligned;", options(nostack)
+    );
 }
 
 /// `wgmma.commit_group.sync.aligned;` Warp group.
 ///
 /// # Safety
 /// All warps of the warp group execute it.
-#[inline(always)]
+#[instruction]
 pub unsafe fn wgmma_commit_group() {
-    ptx_asm!("wgmma.commit_group.sync.aligned;", options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.wgmma_commit(at) }
+        "wgmma.commit_group.sync.aligned;", options(nostack)
+    );
 }
 
 /// `wgmma.wait_group.sync.aligned COUNT;` Warp group. At most `COUNT` groups are pending.
 ///
 /// # Safety
 /// All warps of the warp group execute it.
-#[inline(always)]
+#[instruction]
 pub unsafe fn wgmma_wait_group<const COUNT: u32>() {
-    ptx_asm!("wgmma.wait_group.sync.aligned {};", const COUNT, options(nostack));
+    ptx_asm!(
+        sim(machine, at) { machine.wgmma_wait(at, COUNT) }
+        "wgmma.wait_group.sync.aligned {};", const COUNT, options(nostack)
+    );
 }
 
 /// How an operand lies in shared memory.
@@ -59,6 +70,29 @@ pub trait Mma<const REGISTERS: usize>: crate::half::Half {
     unsafe fn mma_registers<B: Orientation>(d: &mut [f32; REGISTERS], a: [u32; 4], b: u64, scale_d: u32);
 }
 
+/// Products whose A is sparse, two of every four elements along K: 64 x 32 of A as 64 x 16 stored values and two bits of
+/// place for each; B is 32 x N. `REGISTERS` is N / 2. PTX ISA 9.7.15.6.
+pub trait SparseMma<const REGISTERS: usize>: Mma<REGISTERS> {
+    /// `wgmma.mma_async.sp.sync.aligned.m64nNk32.f32.T.T d, a, b, metadata, SELECTOR, p, 1, 1, 0, B::TRANS;` Warp group.
+    /// `scale_d` 0 ignores what D held.
+    ///
+    /// The stored values of A are a K-major tile like a dense one of 16 columns. `metadata` is this thread's word. Lanes
+    /// with `lane % 4 / 2 == SELECTOR` supply it, what the others hold is ignored: lane l of warp w holds, for columns
+    /// 16 (l % 2) to 16 (l % 2) + 15, row 16 w + l / 4 in bits 0..16 and the row eight further down in bits 16..32.
+    /// Bits 4 c to 4 c + 3 of a half are the group of columns 4 c to 4 c + 3: the place of its first stored value, then
+    /// that of its second.
+    ///
+    /// # Safety
+    /// As [`Mma::mma_shared`]; `metadata` is not touched either, and the two places of a group differ.
+    unsafe fn mma_shared_sparse<B: Orientation, const SELECTOR: u32>(
+        d: &mut [f32; REGISTERS],
+        a: u64,
+        b: u64,
+        metadata: u32,
+        scale_d: u32,
+    );
+}
+
 /// The registers of an accumulator.
 pub trait Registers {
     /// Nothing, to the machine; to the compiler, a use and a new value of every register. Code that reads or writes
@@ -69,15 +103,19 @@ pub trait Registers {
 macro_rules! shape {
     ($n:literal, $registers:literal, $last:literal) => {
         impl Registers for [f32; $registers] {
-            #[inline(always)]
+            #[instruction]
             fn tie(&mut self) {
-                // SAFETY: the text is a comment; the operands are registers.
-                #[cfg(target_arch = "nvptx64")]
-                unsafe {
-                    seq!(I in 0..$registers {
-                        core::arch::asm!("//", #("// {}",)* #(inout(reg32) self[I],)* options(nostack, nomem));
-                    });
-                }
+                seq!(I in 0..$registers {
+                    ptx_asm!(
+                        cpu {
+                            #[cfg(feature = "sim")]
+                            if let Some(machine) = crate::sim::try_machine() {
+                                machine.tie(core::panic::Location::caller(), self);
+                            }
+                        }
+                        "//", #("// {}",)* #(inout(reg32) self[I],)* options(nostack, nomem)
+                    );
+                });
             }
         }
         mma!(Bf16, "bf16", $n, $registers, $last);
@@ -85,89 +123,129 @@ macro_rules! shape {
     };
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
 macro_rules! mma {
-    ($type:ty, $name:literal, $n:literal, $registers:literal, $last:literal) => {
+    ($type:ident, $name:literal, $n:literal, $registers:literal, $last:literal) => {
         impl Mma<$registers> for $type {
+            #[instruction]
             unsafe fn mma_shared<A: Orientation, B: Orientation>(
                 d: &mut [f32; $registers],
                 a: u64,
                 b: u64,
                 scale_d: u32,
             ) {
-                super::only_on_the_device()
+                seq!(I in 0..$last {
+                    ptx_asm!(
+                        sim(machine, at) {
+                            machine.wgmma(at, crate::sim::Wgmma {
+                                d,
+                                a: crate::sim::MmaLeft::Shared(a, A::TRANS != 0),
+                                b,
+                                b_mn_major: B::TRANS != 0,
+                                scale_d,
+                                element: crate::sim::MmaType::$type,
+                                sparse: None,
+                            });
+                        }
+                        "{{",
+                        ".reg .pred p;",
+                        "setp.ne.b32 p, {scale_d}, 0;",
+                        concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.", $name, ".", $name, " {{"),
+                        #("{},",)*
+                        "{}",
+                        "}}, {a}, {b}, p, 1, 1, {trans_a}, {trans_b};",
+                        "}}",
+                        #(inout(reg32) d[I],)*
+                        inout(reg32) d[$last],
+                        a = in(reg64) a,
+                        b = in(reg64) b,
+                        scale_d = in(reg32) scale_d,
+                        trans_a = const A::TRANS,
+                        trans_b = const B::TRANS,
+                        options(nostack)
+                    );
+                });
             }
 
+            #[instruction]
             unsafe fn mma_registers<B: Orientation>(d: &mut [f32; $registers], a: [u32; 4], b: u64, scale_d: u32) {
-                super::only_on_the_device()
+                seq!(I in 0..$last {
+                    ptx_asm!(
+                        sim(machine, at) {
+                            machine.wgmma(at, crate::sim::Wgmma {
+                                d,
+                                a: crate::sim::MmaLeft::Registers(a),
+                                b,
+                                b_mn_major: B::TRANS != 0,
+                                scale_d,
+                                element: crate::sim::MmaType::$type,
+                                sparse: None,
+                            });
+                        }
+                        "{{",
+                        ".reg .pred p;",
+                        "setp.ne.b32 p, {scale_d}, 0;",
+                        concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.", $name, ".", $name, " {{"),
+                        #("{},",)*
+                        "{}",
+                        "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, p, 1, 1, {trans_b};",
+                        "}}",
+                        #(inout(reg32) d[I],)*
+                        inout(reg32) d[$last],
+                        a0 = in(reg32) a[0],
+                        a1 = in(reg32) a[1],
+                        a2 = in(reg32) a[2],
+                        a3 = in(reg32) a[3],
+                        b = in(reg64) b,
+                        scale_d = in(reg32) scale_d,
+                        trans_b = const B::TRANS,
+                        options(nostack)
+                    );
+                });
             }
         }
-    };
-}
 
-#[cfg(target_arch = "nvptx64")]
-macro_rules! mma {
-    ($type:ty, $name:literal, $n:literal, $registers:literal, $last:literal) => {
-        impl Mma<$registers> for $type {
-            #[inline(always)]
-            unsafe fn mma_shared<A: Orientation, B: Orientation>(
+        impl SparseMma<$registers> for $type {
+            #[instruction]
+            unsafe fn mma_shared_sparse<B: Orientation, const SELECTOR: u32>(
                 d: &mut [f32; $registers],
                 a: u64,
                 b: u64,
+                metadata: u32,
                 scale_d: u32,
             ) {
-                // SAFETY: the caller's promises are this instruction's.
-                unsafe {
-                    seq!(I in 0..$last {
-                        core::arch::asm!(
-                            "{{",
-                            ".reg .pred p;",
-                            "setp.ne.b32 p, {scale_d}, 0;",
-                            concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.", $name, ".", $name, " {{"),
-                            #("{},",)*
-                            "{}",
-                            "}}, {a}, {b}, p, 1, 1, {trans_a}, {trans_b};",
-                            "}}",
-                            #(inout(reg32) d[I],)*
-                            inout(reg32) d[$last],
-                            a = in(reg64) a,
-                            b = in(reg64) b,
-                            scale_d = in(reg32) scale_d,
-                            trans_a = const A::TRANS,
-                            trans_b = const B::TRANS,
-                            options(nostack)
-                        );
-                    });
-                }
-            }
-
-            #[inline(always)]
-            unsafe fn mma_registers<B: Orientation>(d: &mut [f32; $registers], a: [u32; 4], b: u64, scale_d: u32) {
-                // SAFETY: the caller's promises are this instruction's.
-                unsafe {
-                    seq!(I in 0..$last {
-                        core::arch::asm!(
-                            "{{",
-                            ".reg .pred p;",
-                            "setp.ne.b32 p, {scale_d}, 0;",
-                            concat!("wgmma.mma_async.sync.aligned.m64n", $n, "k16.f32.", $name, ".", $name, " {{"),
-                            #("{},",)*
-                            "{}",
-                            "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, p, 1, 1, {trans_b};",
-                            "}}",
-                            #(inout(reg32) d[I],)*
-                            inout(reg32) d[$last],
-                            a0 = in(reg32) a[0],
-                            a1 = in(reg32) a[1],
-                            a2 = in(reg32) a[2],
-                            a3 = in(reg32) a[3],
-                            b = in(reg64) b,
-                            scale_d = in(reg32) scale_d,
-                            trans_b = const B::TRANS,
-                            options(nostack)
-                        );
-                    });
-                }
+                const { assert!(SELECTOR < 2, "with 16-bit types the selector is 0 or 1") };
+                seq!(I in 0..$last {
+                    ptx_asm!(
+                        sim(machine, at) {
+                            machine.wgmma(at, crate::sim::Wgmma {
+                                d,
+                                a: crate::sim::MmaLeft::Shared(a, false),
+                                b,
+                                b_mn_major: B::TRANS != 0,
+                                scale_d,
+                                element: crate::sim::MmaType::$type,
+                                sparse: Some((metadata, SELECTOR)),
+                            });
+                        }
+                        "{{",
+                        ".reg .pred p;",
+                        "setp.ne.b32 p, {scale_d}, 0;",
+                        concat!("wgmma.mma_async.sp.sync.aligned.m64n", $n, "k32.f32.", $name, ".", $name, " {{"),
+                        #("{},",)*
+                        "{}",
+                        "}}, {a}, {b}, {metadata}, {selector}, p, 1, 1, 0, {trans_b};",
+                        "}}",
+                        #(inout(reg32) d[I],)*
+                        inout(reg32) d[$last],
+                        a = in(reg64) a,
+                        b = in(reg64) b,
+                        metadata = in(reg32) metadata,
+                        selector = const SELECTOR,
+                        scale_d = in(reg32) scale_d,
+                        trans_b = const B::TRANS,
+                        options(nostack)
+                    );
+                });
             }
         }
     };

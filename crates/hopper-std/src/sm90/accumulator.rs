@@ -1,5 +1,7 @@
 //! Accumulators, and what may be done with them while products are in flight.
 
+use hopper_macros::instruction;
+
 use super::{KMajor, Major};
 use crate::ptx::wgmma::{self, Mma, Registers};
 
@@ -26,7 +28,7 @@ where
     ///
     /// What is computed from them is not moved above this call: where two branches begin with it, the compiler does not
     /// compute in advance what they share and keep it beside the elements.
-    #[inline(always)]
+    #[instruction]
     pub fn read(&mut self) -> &[f32; REGISTERS] {
         self.registers.tie();
         &self.registers
@@ -56,7 +58,7 @@ where
     ///
     /// # Safety
     /// All warps of the warp group call it together, and the descriptors that `issue` uses name tiles of `slot`.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn multiply(
         &mut self,
         slot: Slot,
@@ -79,7 +81,7 @@ where
     ///
     /// # Safety
     /// All warps of the warp group call it together.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn wait(self) -> Option<Slot> {
         // SAFETY: the caller's promise.
         unsafe { wgmma::wgmma_wait_group::<0>() };
@@ -99,7 +101,7 @@ impl<const REGISTERS: usize> Products<'_, REGISTERS> {
     ///
     /// # Safety
     /// As [`Pending::multiply`], within whose `issue` this is called.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn add<E: Mma<REGISTERS>, B: Major>(&mut self, a: KMajor, b: B, step: u32) {
         // SAFETY: the caller's promise; `Pending` fences before and waits after.
         unsafe { E::mma_shared::<KMajor, B>(self.d, a.step(step).bits(), b.step(step).bits(), self.scale_d) };

@@ -1,5 +1,7 @@
 //! Full and empty: two kinds of barrier that must not be confused.
 
+use hopper_macros::instruction;
+
 use super::Shared;
 use crate::ptx::mbarrier;
 
@@ -39,7 +41,7 @@ macro_rules! barriers {
                 ///
                 /// # Safety
                 /// The barrier is initialised and visible to this thread.
-                #[inline(always)]
+                #[instruction]
                 pub unsafe fn wait(self, phase: Phase) {
                     // SAFETY: the caller's promise; a `Shared` is in this block.
                     while !unsafe { mbarrier::mbarrier_try_wait_parity(self.address(), phase.parity()) } {}
@@ -61,7 +63,7 @@ impl Shared<FullBarrier> {
     ///
     /// # Safety
     /// The barrier is initialised, counts this arrival, and exactly `bytes` bytes are copied on its current phase.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn expect(self, bytes: u32) {
         // SAFETY: the caller's promise.
         unsafe { mbarrier::mbarrier_arrive_expect_tx(self.address(), bytes) }

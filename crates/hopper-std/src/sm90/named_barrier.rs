@@ -1,5 +1,7 @@
 //! Barriers by name, so that ids cannot collide.
 
+use hopper_macros::instruction;
+
 use crate::ptx::barrier;
 
 /// The block barriers of a kernel, apart from number 0, which is everybody's. Made by
@@ -14,7 +16,7 @@ pub trait NamedBarrier: Copy {
     ///
     /// # Safety
     /// Exactly the warps whose threads make up [`threads`](Self::threads) reach it.
-    #[inline(always)]
+    #[instruction]
     unsafe fn sync(self) {
         // SAFETY: the id is under 16 and no other barrier's; the rest is the caller's promise.
         unsafe { barrier::bar_sync(self.id(), self.threads()) }
@@ -24,7 +26,7 @@ pub trait NamedBarrier: Copy {
     ///
     /// # Safety
     /// As [`sync`](Self::sync); some warp waits there.
-    #[inline(always)]
+    #[instruction]
     unsafe fn arrive(self) {
         // SAFETY: as above.
         unsafe { barrier::bar_arrive(self.id(), self.threads()) }

@@ -12,6 +12,8 @@
 
 use core::marker::PhantomData;
 
+use hopper_macros::instruction;
+
 use super::{EmptyBarrier, FullBarrier, Phase, Shared, TensorMapRef, TileShape};
 use crate::ptx::tensor::CachePolicy;
 use crate::ptx::{barrier, cluster, fence, mbarrier};
@@ -114,7 +116,7 @@ impl<Stage, const STAGES: usize, S: Scope> Pipeline<Stage, STAGES, S> {
     ///
     /// # Safety
     /// Every thread of every block of the scope calls it once, with the same places, which nothing uses yet.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn init(
         stages: Shared<[Stage; STAGES]>,
         barriers: Shared<PipelineBarriers<STAGES>>,
@@ -158,7 +160,7 @@ impl<Stage, const STAGES: usize, S: Scope> Uninit<Stage, STAGES, S> {
     ///
     /// # Safety
     /// Every thread of every block of the scope calls it together.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn publish(self) -> Pipeline<Stage, STAGES, S> {
         // SAFETY: the caller's promise; only thread 0 has written barriers, and the fences cover its writes.
         unsafe {
@@ -183,7 +185,7 @@ pub struct Producer<Stage, const STAGES: usize, S> {
 
 impl<Stage, const STAGES: usize, S: Scope> Producer<Stage, STAGES, S> {
     /// Waits for the next slot to be empty and announces the bytes of a whole stage. Thread.
-    #[inline(always)]
+    #[instruction]
     pub fn acquire(&mut self) -> EmptySlot<Stage, S> {
         let stage = self.state.stage();
         let full = self.pipeline.barriers.full(stage);
@@ -198,7 +200,7 @@ impl<Stage, const STAGES: usize, S: Scope> Producer<Stage, STAGES, S> {
 
     /// Waits until the consumers have released every slot that was filled: after it, none of them (in the cluster) will
     /// arrive here again. Thread.
-    #[inline(always)]
+    #[instruction]
     pub fn drain(mut self) {
         let mut stage = 0;
         while stage < STAGES {
@@ -229,7 +231,7 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     ///
     /// # Safety
     /// `tile` is part of this slot's stage and no other copy fills it.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_2d<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 2]) {
         // SAFETY: the slot is empty and its barrier expects the stage, of which the tile is a part.
         unsafe { map.load_2d(tile, at, self.full) }
@@ -239,7 +241,7 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d).
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_3d<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 3]) {
         // SAFETY: as above.
         unsafe { map.load_3d(tile, at, self.full) }
@@ -249,7 +251,7 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d).
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_2d_hinted<T: TileShape>(
         &self,
         tile: Shared<T>,
@@ -265,7 +267,7 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d).
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_3d_hinted<T: TileShape>(
         &self,
         tile: Shared<T>,
@@ -281,7 +283,7 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     ///
     /// # Safety
     /// As [`load_3d_multicast`](Self::load_3d_multicast).
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_3d_multicast_hinted<T: TileShape>(
         &self,
         tile: Shared<T>,
@@ -298,7 +300,7 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d), in every block.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_3d_multicast<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 3]) {
         let everybody = ((1u32 << S::BLOCKS) - 1) as u16;
         // SAFETY: the slot is empty in every block, since consumers release it everywhere at once.
@@ -314,7 +316,7 @@ pub struct Consumer<Stage, const STAGES: usize, S> {
 
 impl<Stage, const STAGES: usize, S: Scope> Consumer<Stage, STAGES, S> {
     /// Waits for the next slot's data. Warp.
-    #[inline(always)]
+    #[instruction]
     pub fn wait(&mut self) -> FullSlot<Stage, S> {
         let stage = self.state.stage();
         // SAFETY: the pipeline is published.
@@ -345,7 +347,7 @@ impl<Stage, S: Scope> FullSlot<Stage, S> {
     }
 
     /// Gives the slot back: this warp reads it no more. Warp: one lane arrives at each block of the scope.
-    #[inline(always)]
+    #[instruction]
     pub fn release(self) {
         let lane = warp::lane_id();
         if lane < S::BLOCKS {

@@ -2,6 +2,8 @@
 
 use core::marker::PhantomData;
 
+use hopper_macros::instruction;
+
 use crate::ptx::special;
 use crate::spec::MAX_SHARED_BYTES;
 
@@ -75,7 +77,7 @@ impl<T> SharedMemory<T> {
     /// # Safety
     /// The kernel's specification asks for [`SharedMemory::<T>::BYTES`](Self::BYTES), and the kernel has no other
     /// dynamic shared memory.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn take() -> Shared<T> {
         const { assert!(Self::BYTES <= MAX_SHARED_BYTES as usize) };
         // SAFETY: the launch provides BYTES bytes there, 1024-byte aligned; the caller gives them this one type.

@@ -2,6 +2,8 @@
 
 use core::marker::PhantomData;
 
+use hopper_macros::instruction;
+
 use super::{FullBarrier, Shared, TileShape};
 use crate::ptx::tensor::{self, CachePolicy};
 
@@ -29,7 +31,7 @@ impl<T> Copy for TensorMapRef<T> {}
 
 impl<T: TileShape> TensorMapRef<T> {
     /// Brings the map itself into the cache. Thread.
-    #[inline(always)]
+    #[instruction]
     pub fn prefetch(self) {
         // SAFETY: a `TensorMapRef` points to a tensor map: the launch contract of the kernel that received it.
         unsafe { tensor::prefetch_tensormap(self.map.cast()) }
@@ -39,7 +41,7 @@ impl<T: TileShape> TensorMapRef<T> {
     ///
     /// # Safety
     /// `tile` is free to be written; `full` expects [`TileShape::BYTES`] for it.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_2d(self, tile: Shared<T>, at: [i32; 2], full: Shared<FullBarrier>) {
         // SAFETY: the map has rank 2 and this tile's box (the launch contract); the rest is the caller's promise.
         unsafe { tensor::cp_async_bulk_tensor_2d(tile.address(), self.map.cast(), at, full.address()) }
@@ -49,7 +51,7 @@ impl<T: TileShape> TensorMapRef<T> {
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d).
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_3d(self, tile: Shared<T>, at: [i32; 3], full: Shared<FullBarrier>) {
         // SAFETY: as above, with rank 3.
         unsafe { tensor::cp_async_bulk_tensor_3d(tile.address(), self.map.cast(), at, full.address()) }
@@ -59,7 +61,7 @@ impl<T: TileShape> TensorMapRef<T> {
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d), in every block of `mask`.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_3d_multicast(self, tile: Shared<T>, at: [i32; 3], full: Shared<FullBarrier>, mask: u16) {
         // SAFETY: as above, in each block.
         unsafe {
@@ -71,7 +73,7 @@ impl<T: TileShape> TensorMapRef<T> {
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d).
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_2d_hinted(self, tile: Shared<T>, at: [i32; 2], full: Shared<FullBarrier>, policy: CachePolicy) {
         // SAFETY: as above.
         unsafe { tensor::cp_async_bulk_tensor_2d_hinted(tile.address(), self.map.cast(), at, full.address(), policy) }
@@ -81,7 +83,7 @@ impl<T: TileShape> TensorMapRef<T> {
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d).
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_3d_hinted(self, tile: Shared<T>, at: [i32; 3], full: Shared<FullBarrier>, policy: CachePolicy) {
         // SAFETY: as above.
         unsafe { tensor::cp_async_bulk_tensor_3d_hinted(tile.address(), self.map.cast(), at, full.address(), policy) }
@@ -91,7 +93,7 @@ impl<T: TileShape> TensorMapRef<T> {
     ///
     /// # Safety
     /// As [`load_3d_multicast`](Self::load_3d_multicast).
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn load_3d_multicast_hinted(
         self,
         tile: Shared<T>,

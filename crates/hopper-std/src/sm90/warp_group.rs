@@ -1,5 +1,7 @@
 //! Warp groups, and how they share the registers.
 
+use hopper_macros::instruction;
+
 use crate::ptx::registers;
 use crate::spec::REGISTERS;
 use crate::{thread, warp};
@@ -18,7 +20,7 @@ impl WarpGroup {
     ///
     /// # Safety
     /// All 32 lanes of the warp call it together.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn current() -> Self {
         // SAFETY: the caller's promise.
         Self { index: unsafe { warp::broadcast(thread::thread_idx_x() / Self::THREADS, 0) } }
@@ -31,7 +33,7 @@ impl WarpGroup {
     }
 
     /// This thread's warp within the group, 0 to 3.
-    #[inline(always)]
+    #[instruction]
     pub fn warp(self) -> u32 {
         thread::thread_idx_x() / 32 % 4
     }
@@ -64,7 +66,7 @@ impl<const PRODUCER: u32, const CONSUMER: u32, const CONSUMERS: u32> RegisterBud
     ///
     /// # Safety
     /// All warps of the producer warp group call it, once, before anything that the consumers wait for.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn become_producer() {
         const { Self::FITS };
         // SAFETY: the split fits; the specification gives the kernel its launch bounds.
@@ -75,7 +77,7 @@ impl<const PRODUCER: u32, const CONSUMER: u32, const CONSUMERS: u32> RegisterBud
     ///
     /// # Safety
     /// All warps of a consumer warp group call it, once.
-    #[inline(always)]
+    #[instruction]
     pub unsafe fn become_consumer() {
         const { Self::FITS };
         // SAFETY: as above.
