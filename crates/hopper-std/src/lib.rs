@@ -11,7 +11,7 @@
 //!
 //! The crate builds for `nvptx64-nvidia-cuda` and for the CPU. On the CPU all the arithmetic (descriptors, swizzles,
 //! fragment maps, phases, specifications, conversions) is there and tested. An instruction that only a GPU has panics
-//! there; with the feature `sim` it goes to the [`Machine`](sim::Machine) that is installed on the thread, together with
+//! there; with the feature `sim` it goes to the machine (`sim::Machine`) that is installed on the thread, together with
 //! the line of the kernel that executes it. hopper-sim is such a machine, and runs whole launches.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx))]

@@ -1,4 +1,5 @@
-//! The arithmetic of [`convert`](super::convert), done by the CPU: bit for bit, but for `ex2`, which is exact to 1 ulp here.
+//! The arithmetic of [`convert`](super::convert), done by the CPU: bit for bit, but for `ex2`, of which both the CPU and
+//! the device give an approximation.
 
 /// Tells the machine, where there is one, that these values are used.
 #[cfg_attr(feature = "sim", track_caller)]

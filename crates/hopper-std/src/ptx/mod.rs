@@ -4,9 +4,9 @@
 //! *warp group*, *block*, *cluster*: all of its threads, converged), and what must hold. Shared memory is addressed by
 //! 32-bit offsets into the shared window (`u32`); global memory by generic 64-bit pointers.
 //!
-//! On the CPU, with the feature `sim`, a wrapper hands its operands to the installed [`Machine`](crate::sim::Machine), with
-//! the place in the source that called it: beside each `asm!` stands what the machine does. Without the feature it panics.
-//! Arithmetic ([`convert`]) is done by the CPU itself.
+//! On the CPU, with the feature `sim`, a wrapper hands its operands to the installed machine (`sim::Machine`), with
+//! the place in the source that called it: beside each `asm!` stands what the machine does. Without the feature it
+//! panics. Arithmetic ([`convert`]) is done by the CPU itself.
 //!
 //! Source of all of it: the PTX ISA, sections 9.7.8 (moves and copies), 9.7.9.25 (asynchronous copies), 9.7.13 (barriers
 //! and fences), 9.7.15 (warp-group matrix products) and 10 (special registers).

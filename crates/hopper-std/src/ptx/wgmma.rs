@@ -70,8 +70,8 @@ pub trait Mma<const REGISTERS: usize>: crate::half::Half {
     unsafe fn mma_registers<B: Orientation>(d: &mut [f32; REGISTERS], a: [u32; 4], b: u64, scale_d: u32);
 }
 
-/// Products whose A is sparse, two of every four elements along K: 64 x 32 of A as 64 x 16 stored values and two bits of
-/// place for each; B is 32 x N. `REGISTERS` is N / 2. PTX ISA 9.7.15.6.
+/// Products whose A is sparse, two of every four elements along K: 64 x 32 of A as 64 x 16 stored values, each with
+/// two bits for its place; B is 32 x N. `REGISTERS` is N / 2. PTX ISA 9.7.15.6.
 pub trait SparseMma<const REGISTERS: usize>: Mma<REGISTERS> {
     /// `wgmma.mma_async.sp.sync.aligned.m64nNk32.f32.T.T d, a, b, metadata, SELECTOR, p, 1, 1, 0, B::TRANS;` Warp group.
     /// `scale_d` 0 ignores what D held.

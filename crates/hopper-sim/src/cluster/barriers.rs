@@ -1,0 +1,268 @@
+//! Barriers of the block and the cluster, mbarriers, fences and the split of registers.
+
+use std::collections::BTreeSet;
+
+use hopper_std::sim::{At, Fence};
+use hopper_std::spec::REGISTERS;
+
+use super::{Cluster, State, Status, WARP, Wait};
+use crate::finding::FindingKind;
+use crate::mbarrier::{Mbarrier, Outcome};
+use crate::schedule::Mode;
+
+/// One of a block's sixteen barriers.
+#[derive(Clone, Default)]
+pub(crate) struct BlockBarrier {
+    /// Threads that complete it, and where the first said so.
+    pub(crate) expected: Option<(u32, At)>,
+    pub(crate) arrived: Vec<usize>,
+    /// The warps that completed it the first time, and where.
+    members: Option<(BTreeSet<usize>, At)>,
+    pub(crate) phase: u64,
+}
+
+impl Cluster<'_> {
+    pub(crate) fn bar(&self, at: At, id: u32, threads: u32, waits: bool) {
+        self.step(at);
+        let (thread, rank) = (self.current.get(), self.rank());
+        if id > 15 || !threads.is_multiple_of(WARP as u32) || threads == 0 {
+            self.fatal(FindingKind::BadOperand, at, format!("barrier {id} of {threads} threads"));
+        }
+        let mut state = self.state.borrow_mut();
+        let barrier = &mut state.blocks[rank].barriers[id as usize];
+        let (expected, first) = *barrier.expected.get_or_insert((threads, at));
+        if expected != threads {
+            let details = format!("barrier {id} of {threads} threads, but of {expected} at {first}");
+            drop(state);
+            self.fatal(FindingKind::BarrierCollision, at, details);
+        }
+        if barrier.arrived.contains(&thread) {
+            drop(state);
+            let details = format!("a second arrival at barrier {id} before it is complete");
+            self.fatal(FindingKind::BarrierCollision, at, details);
+        }
+        barrier.arrived.push(thread);
+        if barrier.arrived.len() < threads as usize {
+            let phase = barrier.phase;
+            drop(state);
+            if waits {
+                self.wait(Wait::Barrier(id), at);
+                debug_assert!(self.state.borrow().blocks[rank].barriers[id as usize].phase > phase);
+            }
+            return;
+        }
+        let members: BTreeSet<usize> = barrier.arrived.drain(..).map(|thread| thread / WARP).collect();
+        barrier.expected = None;
+        barrier.phase += 1;
+        let collision = match &barrier.members {
+            Some((before, first)) if *before != members => Some(format!(
+                "barrier {id} is used by warps {members:?}, but by warps {before:?} at {first}: two groups, one id"
+            )),
+            _ => None,
+        };
+        barrier.members.get_or_insert((members, at));
+        if let Some(details) = collision {
+            self.fault(&mut state, FindingKind::BarrierCollision, at, details);
+        }
+        let block = rank * self.block_threads()..(rank + 1) * self.block_threads();
+        for other in block {
+            if matches!(state.threads[other].status, Status::Waiting(Wait::Barrier(waited), _) if waited == id) {
+                state.set_status(other, Status::Ready);
+            }
+        }
+        state.progress += 1;
+    }
+
+    pub(crate) fn cluster_arrive(&self, at: At) {
+        self.step(at);
+        let thread = self.current.get();
+        let mut state = self.state.borrow_mut();
+        if core::mem::replace(&mut state.threads[thread].in_cluster_barrier, true) {
+            drop(state);
+            let details = "a second arrival at the cluster's barrier, with no wait between".to_owned();
+            self.fatal(FindingKind::ArrivalOverrun, at, details);
+        }
+        state.cluster_arrived += 1;
+        if state.cluster_arrived == state.threads.len() {
+            state.cluster_arrived = 0;
+            state.cluster_phase += 1;
+            for thread in &mut state.threads {
+                thread.in_cluster_barrier = false;
+            }
+            state.wake(|wait| wait == Wait::Cluster);
+        }
+    }
+
+    pub(crate) fn cluster_wait(&self, at: At) {
+        self.step(at);
+        let waits = self.state.borrow().threads[self.current.get()].in_cluster_barrier;
+        if waits {
+            self.wait(Wait::Cluster, at);
+        }
+    }
+
+    pub(crate) fn fence(&self, at: At, fence: Fence) {
+        self.step(at);
+        if matches!(fence, Fence::ProxyAsync | Fence::ProxyAsyncShared) {
+            let thread = self.current.get();
+            self.state.borrow_mut().threads[thread].epoch += 1;
+        }
+    }
+
+    /// `setmaxnreg`, by a whole warp.
+    pub(crate) fn setmaxnreg(&self, at: At, name: &'static str, count: u32) {
+        if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
+            self.fatal(FindingKind::BadOperand, at, format!("{count} registers: a multiple of 8 from 24 to 256 is wanted"));
+        }
+        let (warp, rank) = (self.current.get() / WARP, self.rank());
+        self.meet_for(at, name, |_| ());
+        loop {
+            let mut state = self.state.borrow_mut();
+            let had = state.warps[warp].registers;
+            let more = (i64::from(count) - i64::from(had)) * WARP as i64;
+            let wrong = if name.ends_with("inc") { more < 0 } else { more > 0 };
+            if wrong {
+                drop(state);
+                self.fatal(FindingKind::BadOperand, at, format!("{name} to {count} registers from {had}"));
+            }
+            if state.blocks[rank].free_registers >= more {
+                state.blocks[rank].free_registers -= more;
+                state.warps[warp].registers = count;
+                state.wake(|wait| matches!(wait, Wait::Registers(_)));
+                return;
+            }
+            drop(state);
+            self.wait(Wait::Registers(count), at);
+        }
+    }
+
+    /// In words, who wants how many registers.
+    pub(crate) fn register_demand(&self, state: &State, rank: usize) -> String {
+        let warps = self.block_threads() / WARP;
+        let demand: u32 = (rank * warps..(rank + 1) * warps)
+            .map(|warp| match state.threads[warp * WARP].status {
+                Status::Waiting(Wait::Registers(count), _) => count * WARP as u32,
+                _ => state.warps[warp].registers * WARP as u32,
+            })
+            .sum();
+        format!("the block's warps want {demand} registers together, the multiprocessor has {REGISTERS}: they wait forever")
+    }
+
+    pub(crate) fn mbarrier_init(&self, at: At, address: u32, count: u32) {
+        self.step(at);
+        let offset = self.resolve_own(at, address, 8, 8);
+        let key = (self.rank(), offset);
+        if count == 0 || count >= 1 << 20 {
+            self.fatal(FindingKind::BadOperand, at, format!("an mbarrier of {count} arrivals"));
+        }
+        let mut state = self.state.borrow_mut();
+        if state.mbarriers.contains_key(&key) {
+            let details = format!("the mbarrier at byte {} is initialised twice", offset - crate::shared::BASE);
+            self.fault(&mut state, FindingKind::BadBarrier, at, details);
+        }
+        state.blocks[key.0].shared.poke(offset, &[0; 8]);
+        state.mbarriers.insert(key, Mbarrier::new(count));
+    }
+
+    pub(crate) fn mbarrier_inval(&self, at: At, address: u32) {
+        self.step(at);
+        let key = self.mbarrier(at, address);
+        self.state.borrow_mut().mbarriers.remove(&key);
+    }
+
+    /// The barrier at an address, of this block or of the cluster.
+    pub(crate) fn mbarrier(&self, at: At, address: u32) -> (usize, u32) {
+        let key = self.resolve(at, address, 8, 8);
+        let state = self.state.borrow();
+        if !state.mbarriers.contains_key(&key) {
+            drop(state);
+            let details = format!("no mbarrier is initialised at byte {} of block {}", key.1 - crate::shared::BASE, key.0);
+            self.fatal(FindingKind::BadBarrier, at, details);
+        }
+        let block = key.0 * self.block_threads()..(key.0 + 1) * self.block_threads();
+        let ended = block.clone().all(|thread| state.threads[thread].status == Status::Ended);
+        if ended {
+            drop(state);
+            let details = format!("block {} of the cluster has ended: its shared memory is no more", key.0);
+            self.fatal(FindingKind::BadBarrier, at, details);
+        }
+        key
+    }
+
+    pub(crate) fn mbarrier_arrive(&self, at: At, address: u32, bytes: Option<u32>) {
+        self.step(at);
+        let key = self.mbarrier(at, address);
+        let thread = self.current.get();
+        let mut state = self.state.borrow_mut();
+        let outcome = state.mbarrier(key).arrive(thread, bytes.unwrap_or(0));
+        self.settle(&mut state, key, outcome, thread, at);
+    }
+
+    pub(crate) fn mbarrier_expect(&self, at: At, address: u32, bytes: u32) {
+        self.step(at);
+        let key = self.mbarrier(at, address);
+        self.state.borrow_mut().mbarrier(key).expect(bytes);
+    }
+
+    /// Whether the phase is complete; waits for it where `waits`.
+    pub(crate) fn mbarrier_wait(&self, at: At, address: u32, parity: u32, waits: bool) -> bool {
+        self.step(at);
+        if parity > 1 {
+            self.fatal(FindingKind::BadOperand, at, format!("parity {parity}"));
+        }
+        let key = self.mbarrier(at, address);
+        {
+            let mut state = self.state.borrow_mut();
+            // The instruction may give up early: its caller must ask again.
+            if waits && self.schedule.mode == Mode::Random && state.random.below(16) == 0 {
+                return false;
+            }
+            if state.mbarrier(key).is_complete(parity) {
+                return true;
+            }
+        }
+        if waits {
+            self.wait(Wait::Mbarrier(key.0, key.1, parity), at);
+            return true;
+        }
+        self.wait(Wait::Anything, at);
+        false
+    }
+
+    /// What an event at a barrier leads to.
+    pub(crate) fn settle(&self, state: &mut State, key: (usize, u32), outcome: Outcome, thread: usize, at: At) {
+        let name = format!("the mbarrier at byte {} of block {}", key.1 - crate::shared::BASE, key.0);
+        let fault = match outcome {
+            Outcome::Open => return,
+            Outcome::Complete => None,
+            Outcome::CompleteTooEarly(bytes) => Some((
+                FindingKind::TransactionBytes,
+                format!("{name} completes its phase while {bytes} bytes of copies are still on their way to it"),
+            )),
+            Outcome::TooManyBytes(bytes) => Some((
+                FindingKind::TransactionBytes,
+                format!("{name} got {bytes} bytes more than it was told to expect"),
+            )),
+            Outcome::Overrun => {
+                let count = state.mbarrier(key).count;
+                Some((FindingKind::ArrivalOverrun, format!("{name} counts {count} arrivals a phase, and this is one more")))
+            }
+        };
+        if let Some((kind, details)) = fault {
+            self.fault_of(state, thread, kind, Some(at), details);
+            state.stopped |= kind == FindingKind::ArrivalOverrun;
+        }
+        let parity = ((state.mbarrier(key).phase + 1) % 2) as u32;
+        state.wake(|wait| wait == Wait::Mbarrier(key.0, key.1, parity));
+    }
+}
+
+impl State {
+    /// A barrier that is there.
+    ///
+    /// # Panics
+    /// Where it is not.
+    pub(crate) fn mbarrier(&mut self, key: (usize, u32)) -> &mut Mbarrier {
+        self.mbarriers.get_mut(&key).expect("the barrier was looked up before")
+    }
+}

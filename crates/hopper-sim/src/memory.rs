@@ -1,0 +1,149 @@
+//! Global memory: what a launch may read and write.
+
+use core::mem::size_of;
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use bytemuck::Pod;
+
+use crate::tensor_map::{EncodedTensorMap, TensorMap};
+
+/// 256 bytes, aligned as a device's allocator aligns.
+#[derive(Clone, Copy)]
+#[repr(C, align(256))]
+struct Line([u8; 256]);
+
+/// One allocation.
+struct Allocation {
+    name: String,
+    lines: Box<[Line]>,
+    num_bytes: usize,
+}
+
+impl Allocation {
+    fn start(&self) -> usize {
+        self.lines.as_ptr() as usize
+    }
+}
+
+/// The allocations and tensor maps of a launch. Kernels get their addresses; what lies outside of them is a finding.
+#[derive(Default)]
+pub struct Memory {
+    allocations: Vec<Allocation>,
+    maps: Vec<Box<EncodedTensorMap>>,
+}
+
+// SAFETY: the pointers of tensor maps name allocations; the simulator reads and writes those with atomic operations.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An allocation that holds `values`. The address stays the same for as long as the memory lives.
+    pub fn upload<T: Pod>(&mut self, name: &str, values: &[T]) -> *mut T {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let mut lines = vec![Line([0; 256]); bytes.len().div_ceil(256).max(1)].into_boxed_slice();
+        for (line, chunk) in lines.iter_mut().zip(bytes.chunks(256)) {
+            line.0[..chunk.len()].copy_from_slice(chunk);
+        }
+        let pointer = lines.as_mut_ptr().cast();
+        self.allocations.push(Allocation { name: name.to_owned(), lines, num_bytes: bytes.len() });
+        pointer
+    }
+
+    /// The `count` elements from `pointer` on.
+    ///
+    /// # Panics
+    /// Where they are not within one allocation.
+    pub fn download<T: Pod>(&self, pointer: *const T, count: usize) -> Vec<T> {
+        let mut values = vec![T::zeroed(); count];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
+        assert!(self.find(pointer as usize, bytes.len()).is_ok(), "the elements are not within one allocation");
+        // SAFETY: they are.
+        unsafe { read(pointer.cast(), bytes) };
+        values
+    }
+
+    /// A tensor map, by the address that a kernel receives.
+    ///
+    /// # Errors
+    /// A sentence that names the first rule which the map does not keep.
+    pub fn tensor_map(&mut self, map: TensorMap) -> Result<*const u8, String> {
+        let encoded = Box::new(map.encode()?);
+        let address = encoded.address();
+        self.maps.push(encoded);
+        Ok(address)
+    }
+
+    /// The tensor map at `address`.
+    pub(crate) fn map(&self, address: *const u8) -> Option<&TensorMap> {
+        self.maps.iter().find(|map| map.address() == address).map(|map| map.map())
+    }
+
+    /// Whether the bytes lie in one allocation; else a sentence.
+    pub(crate) fn find(&self, address: usize, num_bytes: usize) -> Result<(), String> {
+        let inside = |allocation: &Allocation| {
+            address >= allocation.start() && address + num_bytes <= allocation.start() + allocation.num_bytes
+        };
+        if self.allocations.iter().any(inside) {
+            return Ok(());
+        }
+        let near = self.allocations.iter().min_by_key(|allocation| {
+            let (start, end) = (allocation.start(), allocation.start() + allocation.num_bytes);
+            if address < start { start - address } else { address.saturating_sub(end) }
+        });
+        Err(match near {
+            Some(near) => format!(
+                "{num_bytes} bytes at byte {} of `{}`, which has {}",
+                address as i128 - near.start() as i128,
+                near.name,
+                near.num_bytes
+            ),
+            None => format!("{num_bytes} bytes at {address:#x}, but nothing is allocated"),
+        })
+    }
+}
+
+/// Reads bytes that other blocks may write at the same time.
+///
+/// # Safety
+/// They are allocated.
+pub(crate) unsafe fn read(address: *const u8, bytes: &mut [u8]) {
+    if (address as usize).is_multiple_of(4) && bytes.len().is_multiple_of(size_of::<u32>()) {
+        for (index, word) in bytes.chunks_exact_mut(4).enumerate() {
+            // SAFETY: allocated (the caller's promise) and aligned; atomic, so that a race of blocks is a wrong number only.
+            let value = unsafe { AtomicU32::from_ptr(address.cast_mut().cast::<u32>().add(index)) };
+            word.copy_from_slice(&value.load(Ordering::Relaxed).to_le_bytes());
+        }
+        return;
+    }
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        // SAFETY: as above.
+        *byte = unsafe { AtomicU8::from_ptr(address.cast_mut().add(index)) }.load(Ordering::Relaxed);
+    }
+}
+
+/// Writes bytes that other blocks may read at the same time.
+///
+/// # Safety
+/// They are allocated.
+pub(crate) unsafe fn write(address: *mut u8, bytes: &[u8]) {
+    if (address as usize).is_multiple_of(4) && bytes.len().is_multiple_of(size_of::<u32>()) {
+        for (index, word) in bytes.chunks_exact(4).enumerate() {
+            let mut value = [0; 4];
+            value.copy_from_slice(word);
+            // SAFETY: as in `read`.
+            let place = unsafe { AtomicU32::from_ptr(address.cast::<u32>().add(index)) };
+            place.store(u32::from_le_bytes(value), Ordering::Relaxed);
+        }
+        return;
+    }
+    for (index, byte) in bytes.iter().enumerate() {
+        // SAFETY: as in `read`.
+        unsafe { AtomicU8::from_ptr(address.add(index)) }.store(*byte, Ordering::Relaxed);
+    }
+}
