@@ -12,6 +12,15 @@ pub struct GlobalArray<T> {
 }
 
 impl<T> GlobalArray<T> {
+    /// The array that begins at `pointer`, as a simulated launch hands it to a kernel.
+    ///
+    /// # Safety
+    /// Nobody writes it while the kernel runs.
+    #[inline(always)]
+    pub const unsafe fn from_raw(pointer: *const T) -> Self {
+        Self { pointer }
+    }
+
     /// The array from element `count` on.
     ///
     /// # Safety

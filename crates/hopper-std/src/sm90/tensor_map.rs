@@ -29,6 +29,17 @@ impl<T> Clone for TensorMapRef<T> {
 
 impl<T> Copy for TensorMapRef<T> {}
 
+impl<T> TensorMapRef<T> {
+    /// The tensor map at `map`, as a simulated launch hands it to a kernel.
+    ///
+    /// # Safety
+    /// A tensor map whose box is a `T` lies there, and is not changed while the kernel runs.
+    #[inline(always)]
+    pub const unsafe fn from_raw(map: *const u8) -> Self {
+        Self { map: map.cast(), tile: PhantomData }
+    }
+}
+
 impl<T: TileShape> TensorMapRef<T> {
     /// Brings the map itself into the cache. Thread.
     #[instruction]
