@@ -212,8 +212,10 @@ impl Table {
         (self.next() % 17) as i32 - 8
     }
 
+    /// Words that are no NaNs, wherever they are cut: by a NaN the simulator marks a register that is in flight.
     fn words(&mut self, count: u32) -> Vec<u32> {
-        (0..count).map(|_| self.next() as u32).collect()
+        let byte = |byte: u8| if byte & 0x7f == 0x7f { byte ^ 1 } else { byte };
+        (0..count).map(|_| u32::from_le_bytes((self.next() as u32).to_le_bytes().map(byte))).collect()
     }
 
     fn halves(&mut self, half: Half, num_words: u32) -> Vec<u32> {
