@@ -39,7 +39,7 @@ fn disagreements(cases: &[Case], left: &dyn Runner, right: &dyn Runner) -> Vec<S
 fn the_schedule_does_not_change_what_a_probe_gives() {
     let cases = cases::all();
     let fair = Simulated(Schedule::new(Mode::Fair, 0));
-    for (case, mode) in cases.iter().step_by(7).zip(Mode::ALL.into_iter().cycle()) {
+    for (case, mode) in cases.iter().zip(Mode::ALL.into_iter().cycle()) {
         let other = Simulated(Schedule::new(mode, 1));
         let found = disagreements(core::slice::from_ref(case), &fair, &other);
         assert!(found.is_empty(), "{mode:?}: {found:?}");
