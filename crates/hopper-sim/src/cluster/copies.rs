@@ -54,6 +54,9 @@ impl Cluster<'_> {
                 if let Err(fault) = state.blocks[rank].shared.check_write(piece.shared, piece.bytes) {
                     self.shared_fault(&mut state, at, rank, &fault);
                 }
+            }
+            // After all checks: where the tensor ends within a word, two pieces share it.
+            for piece in &pieces {
                 state.blocks[rank].shared.begin_write(piece.shared, piece.bytes, task);
             }
             state.mbarrier(key).in_flight += i64::from(bytes);
