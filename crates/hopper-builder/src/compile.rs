@@ -138,7 +138,10 @@ impl Builder {
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .envs(PROFILE)
             // The "linker" of the module does nothing: the PTX that is wanted comes before it.
-            .env("CARGO_ENCODED_RUSTFLAGS", format!("-Ctarget-cpu={TARGET_CPU}\x1f-Ctarget-feature={TARGET_FEATURE}\x1f-Clinker=true"))
+            .env(
+                "CARGO_ENCODED_RUSTFLAGS",
+                format!("-Ctarget-cpu={TARGET_CPU}\x1f-Ctarget-feature={TARGET_FEATURE}\x1f-Clinker=true"),
+            )
             .args(["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", TARGET, "-Zbuild-std=core"])
             .arg("--target-dir")
             .arg(target_dir);

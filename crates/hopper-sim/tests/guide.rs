@@ -124,3 +124,14 @@ fn a_ring_that_is_told_of_too_many_consumers_hangs() {
         assert!(text.contains("4 of 8 arrivals"), "{text}");
     }
 }
+
+/// The guide's pieces of Rust are pieces of this file, line by line.
+#[test]
+fn the_guide_shows_this_file() {
+    let (guide, source) = (include_str!("../../../docs/own-kernel.md"), include_str!("guide.rs"));
+    let pieces: Vec<&str> = guide.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(pieces.len() > 5);
+    for piece in pieces {
+        assert!(source.contains(piece), "not in the test:\n{piece}");
+    }
+}

@@ -69,6 +69,9 @@ impl Cluster<'_> {
                     self.shared_fault(&mut state, at, rank, &fault);
                 }
                 self.check_no_barrier(&mut state, at, rank, piece.shared, piece.bytes);
+            }
+            // After all checks: where the tensor ends within a word, two pieces share it.
+            for piece in &pieces {
                 state.blocks[rank].shared.begin_write(piece.shared, piece.bytes, task);
             }
             state.mbarrier(key).in_flight += i64::from(bytes);
