@@ -175,7 +175,9 @@ impl Cluster<'_> {
         state.blocks[key.0].shared.poke(offset, &[0; 8]);
         let thread = self.current.get();
         let initialised = (thread, state.threads[thread].init_fences);
-        state.mbarriers.insert(key, Mbarrier { initialised, ..Mbarrier::new(count) });
+        let mut mbarrier = Mbarrier::new(count);
+        mbarrier.initialised = initialised;
+        state.mbarriers.insert(key, mbarrier);
     }
 
     pub(crate) fn mbarrier_inval(&self, at: At, address: u32) {
@@ -290,7 +292,9 @@ impl Cluster<'_> {
                 let count = state.mbarrier(key).count;
                 Some((
                     FindingKind::ArrivalOverrun,
-                    format!("{name} counts {count} arrivals a phase, and this is one more"),
+                    format!(
+                        "{name} counts {count} arrivals a phase, and this is one too many, or in another thread's place"
+                    ),
                 ))
             }
         };

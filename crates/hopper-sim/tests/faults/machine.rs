@@ -10,6 +10,8 @@ use hopper_std::ptx::memory::{ld_global_u32, st_global_u32, st_shared_u32};
 use hopper_std::ptx::special::dynamic_shared_address;
 use hopper_std::thread::{block_dim_x, block_idx_x, block_idx_y, block_idx_z, grid_dim_x, grid_dim_y, thread_idx_x};
 
+use crate::check::wait;
+
 /// A kernel with a race: who is last writes its number.
 fn race(schedule: Schedule) -> (String, u64, u32) {
     let spec = KernelSpec::new("race", 128, 1, 1, 64);
@@ -99,6 +101,29 @@ fn polling_in_vain_is_a_deadlock() {
         });
         assert!(report.has(FindingKind::Deadlock), "{schedule:?}: {report}");
         assert!(report.findings[0].details.contains("threads 0-31 wait for"), "{report}");
+    }
+}
+
+#[test]
+fn a_thread_may_arrive_for_two() {
+    let spec = KernelSpec::new("twice", 64, 1, 1, 8);
+    for schedule in Schedule::all(3) {
+        let report = launch(&spec, [1, 1, 1], &Memory::new(), schedule, || unsafe {
+            let barrier = dynamic_shared_address();
+            if thread_idx_x() == 0 {
+                mbarrier_init(barrier, 2 * 32);
+            }
+            bar_sync_all();
+            for round in 0..4 {
+                if thread_idx_x() < 32 {
+                    mbarrier_arrive(barrier);
+                    mbarrier_arrive(barrier);
+                }
+                wait(barrier, round % 2);
+                bar_sync_all();
+            }
+        });
+        report.assert_clean();
     }
 }
 
