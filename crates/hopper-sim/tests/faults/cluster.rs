@@ -63,7 +63,7 @@ unsafe fn shared_tiles(input: *const u32, output: *mut u32, fault: Fault) {
     }
     if thread == 0 {
         for tile in 0..TILES {
-            wait(empty(tile), tile / SLOTS % 2 ^ 1);
+            wait(empty(tile), (tile / SLOTS % 2) ^ 1);
             let half = TILE_BYTES / 2;
             mbarrier_arrive_expect_tx(full(tile), if fault == Fault::ExpectsOwnHalf { half } else { TILE_BYTES });
             let source = input.add((tile * READERS + rank * READERS / 2) as usize).cast();

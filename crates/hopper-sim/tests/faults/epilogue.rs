@@ -57,7 +57,7 @@ unsafe fn epilogue(map: *const u8, fault: Fault) {
         if fault == Fault::FenceBeforeTheStores {
             fence_proxy_async_shared_cta();
         }
-        let unit = if fault == Fault::NotSwizzled { thread } else { thread ^ thread / 8 % 8 };
+        let unit = if fault == Fault::NotSwizzled { thread } else { thread ^ (thread / 8 % 8) };
         let first = tile * 1000 + thread * 4;
         if !(fault == Fault::OneWarpDoesNotStore && thread < 32) {
             st_shared_v4_u32(buffer + unit * 16, [first, first + 1, first + 2, first + 3]);

@@ -109,7 +109,7 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
         if thread == 0 {
             for step in 0..STEPS {
                 let inverted = u32::from(fault != Fault::WriterParityNotInverted);
-                wait(empty(step), step / SLOTS % 2 ^ inverted);
+                wait(empty(step), (step / SLOTS % 2) ^ inverted);
                 let bytes = match fault {
                     Fault::ExpectsOnlyA => A_BYTES,
                     Fault::ExpectsOnlyOneHalfOfA => A_BYTES / 2 + B_BYTES,

@@ -87,7 +87,7 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
             let parity = match fault {
                 Fault::WriterParityNotInverted => tile / SLOTS % 2,
                 Fault::WriterParityNeverFlips => 1,
-                _ => tile / SLOTS % 2 ^ 1,
+                _ => (tile / SLOTS % 2) ^ 1,
             };
             if fault != Fault::WriterDoesNotWait {
                 wait(empty(tile), parity);
