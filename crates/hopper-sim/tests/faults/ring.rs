@@ -140,7 +140,7 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
             st_global_u32(output.add((tile * READERS + lane) as usize), [value]);
             match fault {
                 Fault::ReleasesBeforeReading => {}
-                Fault::OneLaneReleases if lane % 32 != 0 => {}
+                Fault::OneLaneReleases if !lane.is_multiple_of(32) => {}
                 _ => mbarrier_arrive(empty(tile)),
             }
             if fault == Fault::ReleasesTwice {
