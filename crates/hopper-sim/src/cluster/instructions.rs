@@ -169,11 +169,11 @@ impl Machine for Cluster<'_> {
         });
     }
 
-    fn bar_sync(&self, at: At, id: u32, threads: Option<u32>) {
+    fn barrier_sync(&self, at: At, id: u32, threads: Option<u32>) {
         self.bar(at, id, threads.unwrap_or(self.spec.threads), true);
     }
 
-    fn bar_arrive(&self, at: At, id: u32, threads: u32) {
+    fn barrier_arrive(&self, at: At, id: u32, threads: u32) {
         self.bar(at, id, threads, false);
     }
 

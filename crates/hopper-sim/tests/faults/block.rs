@@ -2,7 +2,7 @@
 
 use hopper_sim::{Address, FindingKind, Memory, Schedule, launch};
 use hopper_std::KernelSpec;
-use hopper_std::ptx::barrier::{bar_arrive, bar_sync, bar_sync_all};
+use hopper_std::ptx::barrier::{barrier_arrive, barrier_sync, barrier_sync_all};
 use hopper_std::ptx::memory::{ld_shared_u32, st_global_u32, st_shared_u32};
 use hopper_std::ptx::special::dynamic_shared_address;
 use hopper_std::thread::thread_idx_x;
@@ -48,31 +48,31 @@ unsafe fn hand_over(output: *mut u32, fault: Fault) {
             }
             st_shared_u32(base + lane * 4, [round * 1000 + lane]);
             // The writers among themselves: their order does not matter to anyone, but their barrier is their own.
-            bar_sync(OWN, 128);
+            barrier_sync(OWN, 128);
             match fault {
                 Fault::OneWarpDoesNotArrive if lane >= 96 => {}
-                Fault::CountsOfTwoSizes => bar_arrive(written, THREADS - 32),
-                Fault::CountOfWriters => bar_arrive(written, 128),
-                Fault::CountNoMultipleOfAWarp => bar_arrive(written, 250),
-                _ => bar_arrive(written, THREADS),
+                Fault::CountsOfTwoSizes => barrier_arrive(written, THREADS - 32),
+                Fault::CountOfWriters => barrier_arrive(written, 128),
+                Fault::CountNoMultipleOfAWarp => barrier_arrive(written, 250),
+                _ => barrier_arrive(written, THREADS),
             }
             if fault == Fault::AllWaitInOneBranch {
-                bar_sync_all();
+                barrier_sync_all();
             }
             if fault != Fault::WritersDoNotWait {
-                bar_sync(read, THREADS);
+                barrier_sync(read, THREADS);
             }
         } else {
             if fault == Fault::OneIdForTwoGroups {
-                bar_sync(OWN, 128); // the readers
+                barrier_sync(OWN, 128); // the readers
             }
             if fault != Fault::ReadersDoNotWait {
                 let count = if fault == Fault::CountOfWriters { 128 } else { THREADS };
-                bar_sync(written, count); // for what is written
+                barrier_sync(written, count); // for what is written
             }
             let [value] = ld_shared_u32(base + (127 - lane) * 4);
             st_global_u32(output.add((round * 128 + 127 - lane) as usize), [value]);
-            bar_arrive(read, THREADS);
+            barrier_arrive(read, THREADS);
         }
     }
 }
@@ -108,7 +108,7 @@ fn barriers_in_collision() {
     let kind = FindingKind::BarrierCollision;
     caught(kind, "bar_", "barrier 1 of 256 threads, but of 224 at", run(Fault::CountsOfTwoSizes));
     caught(kind, "bar_", "barrier 1", run(Fault::OneIdForBoth));
-    caught(kind, "bar_sync(OWN, 128)", "barrier 3 is used by warps", run(Fault::OneIdForTwoGroups));
+    caught(kind, "barrier_sync(OWN, 128)", "barrier 3 is used by warps", run(Fault::OneIdForTwoGroups));
     caught(kind, "// for what is written", "barrier 1 is used by warps", run(Fault::CountOfWriters));
 }
 

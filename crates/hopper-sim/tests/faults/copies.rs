@@ -5,7 +5,7 @@ use hopper_std::KernelSpec;
 use hopper_std::ptx::async_copy::{
     cp_async_cg_16, cp_async_commit_group, cp_async_mbarrier_arrive_noinc, cp_async_wait_group,
 };
-use hopper_std::ptx::barrier::bar_sync_all;
+use hopper_std::ptx::barrier::barrier_sync_all;
 use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_init};
 use hopper_std::ptx::memory::{ld_shared_v4_u32, st_global_v4_u32};
 use hopper_std::ptx::special::dynamic_shared_address;
@@ -66,14 +66,14 @@ unsafe fn copies(input: *const u32, output: *mut u32, fault: Fault) {
             _ => cp_async_wait_group::<2>(),
         }
         if fault != Fault::NoBarrierAfterTheWait {
-            bar_sync_all();
+            barrier_sync_all();
         }
         let buffer = if fault == Fault::NextBuffer { buffer_of(tile + 1) } else { buffer_of(tile) };
         let neighbour = (thread + 32) % THREADS;
         let words = ld_shared_v4_u32(buffer + neighbour * 16);
         st_global_v4_u32(output.add(((tile * THREADS + neighbour) * 4) as usize), words);
         if fault != Fault::NoBarrierAfterTheRead {
-            bar_sync_all();
+            barrier_sync_all();
         }
     }
 }
@@ -100,7 +100,7 @@ unsafe fn counted(input: *const u32, output: *mut u32, fault: Counted) {
         };
         mbarrier_init(barrier, count);
     }
-    bar_sync_all();
+    barrier_sync_all();
     cp_async_cg_16(base + thread * 16, input.add(thread as usize * 4).cast(), 16);
     if fault == Counted::OrdinaryArrival {
         mbarrier_arrive(barrier);

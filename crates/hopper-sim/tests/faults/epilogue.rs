@@ -4,7 +4,7 @@ use half::bf16;
 use hopper_sim::{Address, FindingKind, Memory, Schedule, TensorElement, TensorMap, TensorSwizzle, launch};
 use hopper_std::KernelSpec;
 use hopper_std::half::Bf16;
-use hopper_std::ptx::barrier::bar_sync_all;
+use hopper_std::ptx::barrier::barrier_sync_all;
 use hopper_std::ptx::bulk::{cp_async_bulk_commit_group, cp_async_bulk_wait_group, cp_async_bulk_wait_group_read};
 use hopper_std::ptx::fence::fence_proxy_async_shared_cta;
 use hopper_std::ptx::memory::{ld_global_u32, st_global_u32, st_shared_u32, st_shared_v4_u32};
@@ -52,7 +52,7 @@ unsafe fn epilogue(map: *const u8, fault: Fault) {
             }
         }
         if fault != Fault::NoBarrierAfterTheWait {
-            bar_sync_all();
+            barrier_sync_all();
         }
         if fault == Fault::FenceBeforeTheStores {
             fence_proxy_async_shared_cta();
@@ -66,7 +66,7 @@ unsafe fn epilogue(map: *const u8, fault: Fault) {
             fence_proxy_async_shared_cta();
         }
         if fault != Fault::NoBarrierBeforeTheCopy {
-            bar_sync_all();
+            barrier_sync_all();
         }
         if thread == 0 {
             if fault == Fault::OnlyTheIssuerFences {
@@ -182,7 +182,7 @@ unsafe fn operands(a: *const u32, b: *const u32, output: *mut f32, fault: Operan
         fence_proxy_async_shared_cta();
     }
     if fault != Operands::NoBarrier {
-        bar_sync_all();
+        barrier_sync_all();
     }
     if fault == Operands::FenceAfterTheBarrierByOneWarp && thread < 32 {
         fence_proxy_async_shared_cta();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use hopper_sim::{Address, FindingKind, Memory, Mode, Schedule, launch};
 use hopper_std::KernelSpec;
-use hopper_std::ptx::barrier::bar_sync_all;
+use hopper_std::ptx::barrier::barrier_sync_all;
 use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_init, mbarrier_inval, mbarrier_test_wait_parity};
 use hopper_std::ptx::memory::{ld_global_u32, st_global_u32, st_shared_u32};
 use hopper_std::ptx::special::dynamic_shared_address;
@@ -69,13 +69,13 @@ fn those_who_poll_go_on() {
             if thread_idx_x() == 0 {
                 mbarrier_init(barrier, 32);
             }
-            bar_sync_all();
+            barrier_sync_all();
             if thread_idx_x() < 32 {
                 while !mbarrier_test_wait_parity(barrier, 0) {}
             } else {
                 mbarrier_arrive(barrier);
             }
-            bar_sync_all();
+            barrier_sync_all();
             // A barrier whose life is over may begin another.
             if thread_idx_x() == 0 {
                 mbarrier_inval(barrier);
@@ -96,7 +96,7 @@ fn polling_in_vain_is_a_deadlock() {
             if thread_idx_x() == 0 {
                 mbarrier_init(barrier, 1);
             }
-            bar_sync_all();
+            barrier_sync_all();
             while !mbarrier_test_wait_parity(barrier, 0) {}
         });
         assert!(report.has(FindingKind::Deadlock), "{schedule:?}: {report}");
@@ -113,14 +113,14 @@ fn a_thread_may_arrive_for_two() {
             if thread_idx_x() == 0 {
                 mbarrier_init(barrier, 2 * 32);
             }
-            bar_sync_all();
+            barrier_sync_all();
             for round in 0..4 {
                 if thread_idx_x() < 32 {
                     mbarrier_arrive(barrier);
                     mbarrier_arrive(barrier);
                 }
                 wait(barrier, round % 2);
-                bar_sync_all();
+                barrier_sync_all();
             }
         });
         report.assert_clean();

@@ -4,7 +4,7 @@ use half::bf16;
 use hopper_sim::{Address, FindingKind, Memory, Schedule, TensorElement, TensorMap, TensorSwizzle, launch};
 use hopper_std::KernelSpec;
 use hopper_std::half::Bf16;
-use hopper_std::ptx::barrier::bar_sync_all;
+use hopper_std::ptx::barrier::barrier_sync_all;
 use hopper_std::ptx::convert::cvt_rn_bf16x2_f32;
 use hopper_std::ptx::fence::fence_mbarrier_init_release_cluster;
 use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_init};
@@ -103,7 +103,7 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
         }
         fence_mbarrier_init_release_cluster();
     }
-    bar_sync_all();
+    barrier_sync_all();
     if thread < 128 {
         setmaxnreg_dec::<40>();
         if thread == 0 {

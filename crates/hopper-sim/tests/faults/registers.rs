@@ -2,7 +2,7 @@
 
 use hopper_sim::{FindingKind, Memory, Schedule, launch};
 use hopper_std::KernelSpec;
-use hopper_std::ptx::barrier::bar_sync_all;
+use hopper_std::ptx::barrier::barrier_sync_all;
 use hopper_std::ptx::memory::{ld_shared_u32, st_shared_u32};
 use hopper_std::ptx::registers::{setmaxnreg_dec, setmaxnreg_inc};
 use hopper_std::ptx::special::dynamic_shared_address;
@@ -49,7 +49,7 @@ unsafe fn split(fault: Fault, groups: u32) {
             _ => setmaxnreg_inc::<232>(), // more
         }
     }
-    bar_sync_all();
+    barrier_sync_all();
 }
 
 fn run(fault: Fault, groups: u32) -> impl Fn(Schedule) -> Outcome {

@@ -2,7 +2,7 @@
 
 use hopper_sim::{Address, FindingKind, Memory, Schedule, launch};
 use hopper_std::KernelSpec;
-use hopper_std::ptx::barrier::bar_sync_all;
+use hopper_std::ptx::barrier::barrier_sync_all;
 use hopper_std::ptx::bulk::cp_async_bulk_global_to_shared;
 use hopper_std::ptx::fence::fence_mbarrier_init_release_cluster;
 use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_init};
@@ -79,7 +79,7 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
         }
     }
     if fault != Fault::InitialisedWithoutSync {
-        bar_sync_all();
+        barrier_sync_all();
     }
     if thread == 0 {
         let tiles = if fault == Fault::OneTileTooMany { TILES + 1 } else { TILES };
