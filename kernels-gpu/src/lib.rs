@@ -2,16 +2,17 @@
 //!
 //! One folder for each family, read in this order: `mod.rs` (mathematics, pseudo-code, pipeline, contract), `config.rs`,
 //! `producer.rs`, `consumer.rs`, `epilogue.rs`, `kernel.rs`. On the CPU the crate gives the specifications and the
-//! numbers that the host needs: tiles, boxes, argument layouts.
+//! numbers that the host needs: tiles, boxes, argument layouts. [`probe`] is not a family: kernels of one instruction.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
 pub mod bcsr;
 pub mod csr;
+pub mod probe;
 
 use hopper_std::KernelSpec;
 
 /// The specification of every exported kernel.
 pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
     let bcsr = bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
-    bcsr.chain(csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec))
+    bcsr.chain(csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec)).chain(probe::specs())
 }

@@ -13,8 +13,11 @@ pub const REVISION: u32 = 1;
 
 /// The processor. The `a` makes WGMMA and `setmaxnreg` available, on exactly this one.
 ///
-/// LLVM prints PTX 8.0 for it: the first version with every instruction that hopper-std wraps, so old drivers load it.
 pub const TARGET_CPU: &str = "sm_90a";
+
+/// PTX 8.2: the first version with every instruction that hopper-std wraps (sparse WGMMA is the last), so old drivers load
+/// it.
+pub const TARGET_FEATURE: &str = "+ptx82";
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
@@ -135,7 +138,10 @@ impl Builder {
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .envs(PROFILE)
             // The "linker" of the module does nothing: the PTX that is wanted comes before it.
-            .env("CARGO_ENCODED_RUSTFLAGS", format!("-Ctarget-cpu={TARGET_CPU}\x1f-Clinker=true"))
+            .env(
+                "CARGO_ENCODED_RUSTFLAGS",
+                format!("-Ctarget-cpu={TARGET_CPU}\x1f-Ctarget-feature={TARGET_FEATURE}\x1f-Clinker=true"),
+            )
             .args(["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", TARGET, "-Zbuild-std=core"])
             .arg("--target-dir")
             .arg(target_dir);

@@ -17,7 +17,8 @@ pub enum FindingKind {
     AccumulatorInFlight,
     /// A product was issued on registers that were touched since the last `wgmma.fence`.
     MissingWgmmaFence,
-    /// Ordinary writes were read by the asynchronous proxy with no `fence.proxy.async` between.
+    /// Ordinary writes were read by the asynchronous proxy with no `fence.proxy.async` between, or a barrier was used by it
+    /// with no fence after the initialisation.
     MissingProxyFence,
     /// Shared memory was read that nobody has written.
     UninitialisedRead,

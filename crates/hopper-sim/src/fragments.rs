@@ -16,6 +16,7 @@ pub(crate) const fn d_element(thread: usize, register: usize) -> (usize, usize) 
 }
 
 /// Where element (`row`, `col`) of D lies.
+#[cfg(test)]
 pub(crate) const fn d_place(row: usize, col: usize) -> Place {
     Place { thread: row / 16 * 32 + row % 8 * 4 + col % 8 / 2, register: col / 8 * 4 + row % 16 / 8 * 2 + col % 2 }
 }

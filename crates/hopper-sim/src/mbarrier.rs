@@ -1,6 +1,6 @@
 //! mbarriers: phases, pending arrivals and transaction bytes. PTX ISA 9.7.13.15.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 /// The state of one barrier.
 #[derive(Clone, Debug)]
@@ -15,8 +15,12 @@ pub(crate) struct Mbarrier {
     pub(crate) phase: u64,
     /// Bytes of copies on their way that will complete here.
     pub(crate) in_flight: i64,
-    /// Threads of the cluster that have arrived in this phase.
-    pub(crate) arrived: HashSet<usize>,
+    /// Threads of the cluster that have arrived in this phase, and how often.
+    arrived: BTreeMap<usize, u32>,
+    /// The same of the phase before.
+    before: Option<BTreeMap<usize, u32>>,
+    /// The thread that initialised it, and how many fences had made its barriers visible by then.
+    pub(crate) initialised: (usize, u32),
 }
 
 /// What an event did to a barrier.
@@ -30,14 +34,23 @@ pub(crate) enum Outcome {
     CompleteTooEarly(i64),
     /// More bytes have come than were expected, by this many.
     TooManyBytes(i64),
-    /// More arrivals than the phase counts.
+    /// More arrivals than the phase counts, or of a thread more than in the phase before.
     Overrun,
 }
 
 impl Mbarrier {
     pub(crate) fn new(count: u32) -> Self {
         let pending = i64::from(count);
-        Self { count, pending, tx: 0, phase: 0, in_flight: 0, arrived: HashSet::new() }
+        Self {
+            count,
+            pending,
+            tx: 0,
+            phase: 0,
+            in_flight: 0,
+            arrived: BTreeMap::new(),
+            before: None,
+            initialised: (0, 0),
+        }
     }
 
     /// Whether the phase of this parity is complete.
@@ -47,9 +60,10 @@ impl Mbarrier {
 
     /// An arrival of `thread`, which first announces `bytes`.
     pub(crate) fn arrive(&mut self, thread: usize, bytes: u32) -> Outcome {
-        if self.pending == 0 || !self.arrived.insert(thread) {
+        if self.pending == 0 {
             return Outcome::Overrun;
         }
+        *self.arrived.entry(thread).or_default() += 1;
         self.tx += i64::from(bytes);
         self.pending -= 1;
         self.settle()
@@ -85,8 +99,16 @@ impl Mbarrier {
             self.next_phase();
             return Outcome::TooManyBytes(excess);
         }
+        // A thread may arrive more than once where the count says so, but then it does in every phase: where phases
+        // differ, a second arrival took the place of another thread's.
+        let repeats = |arrived: &BTreeMap<usize, u32>| arrived.values().any(|&times| times > 1);
+        let stray = self
+            .before
+            .as_ref()
+            .is_some_and(|before| *before != self.arrived && (repeats(before) || repeats(&self.arrived)));
         self.next_phase();
         match self.in_flight {
+            _ if stray => Outcome::Overrun,
             0 => Outcome::Complete,
             bytes => Outcome::CompleteTooEarly(bytes),
         }
@@ -96,7 +118,7 @@ impl Mbarrier {
         self.phase += 1;
         self.pending = i64::from(self.count);
         self.tx = 0;
-        self.arrived.clear();
+        self.before = Some(core::mem::take(&mut self.arrived));
     }
 }
 
@@ -122,6 +144,15 @@ mod tests {
         barrier.in_flight = 32;
         assert_eq!(barrier.complete(32), Outcome::Open);
         assert_eq!(barrier.arrive(0, 32), Outcome::Complete);
+    }
+
+    #[test]
+    fn a_thread_may_arrive_twice_if_it_always_does() {
+        let mut barrier = Mbarrier::new(2);
+        for _ in 0..3 {
+            assert_eq!([barrier.arrive(7, 0), barrier.arrive(7, 0)], [Outcome::Open, Outcome::Complete]);
+        }
+        assert_eq!([barrier.arrive(8, 0), barrier.arrive(8, 0)], [Outcome::Open, Outcome::Overrun]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ impl Allocation {
 #[derive(Default)]
 pub struct Memory {
     allocations: Vec<Allocation>,
+    #[expect(clippy::vec_box, reason = "kernels hold the addresses of the maps, which must not move")]
     maps: Vec<Box<EncodedTensorMap>>,
 }
 

@@ -198,7 +198,7 @@ impl TensorMap {
     /// As [`TensorMap::check`].
     pub fn encode(self) -> Result<EncodedTensorMap, String> {
         self.check()?;
-        Ok(EncodedTensorMap { magic: MAGIC, map: Box::into_raw(Box::new(self)), unused: [0; 14] })
+        Ok(EncodedTensorMap { map: Box::new(self), _unused: [0; 15] })
     }
 
     fn inner_bytes(&self) -> u32 {
@@ -250,72 +250,39 @@ impl TensorMap {
     /// The address of element 0 of the tensor's line under line `line` of the box; `None` where there is none.
     fn line_address(&self, at: &[i32], mut line: u32) -> Option<*mut u8> {
         let mut offset = 0;
-        for dim in 1..self.rank() {
-            let index = i64::from(at[dim]) + i64::from(line % self.box_dims[dim]);
-            line /= self.box_dims[dim];
-            let index = u64::try_from(index).ok().filter(|&index| index < self.dims[dim])?;
-            offset += index * self.strides[dim - 1];
+        let outer = self.dims.iter().zip(&self.box_dims).zip(at).skip(1);
+        for (((&extent, &box_extent), &at), stride) in outer.zip(&self.strides) {
+            let index = i64::from(at) + i64::from(line % box_extent);
+            line /= box_extent;
+            let index = u64::try_from(index).ok().filter(|&index| index < extent)?;
+            offset += index * stride;
         }
         Some(self.base.wrapping_add(offset as usize))
     }
 }
 
-const MAGIC: u64 = u64::from_le_bytes(*b"hopr-map");
-
-/// A [`TensorMap`] as kernels know it: 128 bytes that are named by their address.
+/// A [`TensorMap`] as kernels know it: 128 bytes that are named by their address, aligned to 64.
 ///
-/// It owns the map: launches that use its address end before it is dropped. It may be moved meanwhile only where no kernel
-/// has its address.
+/// It is not moved while a kernel has its address.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct EncodedTensorMap {
-    magic: u64,
-    map: *mut TensorMap,
-    unused: [u64; 14],
+    map: Box<TensorMap>,
+    _unused: [u64; 15],
 }
 
 const _: () = assert!(size_of::<EncodedTensorMap>() == 128);
 
-// SAFETY: the map is owned, read only, and itself `Send` and `Sync`.
-unsafe impl Send for EncodedTensorMap {}
-// SAFETY: as above.
-unsafe impl Sync for EncodedTensorMap {}
-
 impl EncodedTensorMap {
     /// The map.
     pub fn map(&self) -> &TensorMap {
-        // SAFETY: `encode` made it of a box, which `drop` takes back.
-        unsafe { &*self.map }
+        &self.map
     }
 
     /// What a kernel is given.
     pub fn address(&self) -> *const u8 {
         core::ptr::from_ref(self).cast()
     }
-}
-
-impl Drop for EncodedTensorMap {
-    fn drop(&mut self) {
-        self.magic = 0;
-        // SAFETY: `encode` made it of a box, and nobody else takes it back.
-        drop(unsafe { Box::from_raw(self.map) });
-    }
-}
-
-/// The map that lies at `address`; `None` where there is none.
-///
-/// # Safety
-/// Where `address` is a multiple of 64, 128 bytes can be read there, and they, if they are an [`EncodedTensorMap`], live on.
-pub(crate) unsafe fn decode<'a>(address: *const u8) -> Option<&'a TensorMap> {
-    if address.is_null() || !address.addr().is_multiple_of(align_of::<EncodedTensorMap>()) {
-        return None;
-    }
-    // SAFETY: readable, says the caller, and aligned for 64 bits.
-    if unsafe { address.cast::<u64>().read() } != MAGIC {
-        return None;
-    }
-    // SAFETY: the magic number is there only while the map lives.
-    Some(unsafe { &*address.cast::<EncodedTensorMap>() }.map())
 }
 
 /// Adds `source` to `destination`, element by element, as a reducing store does: each sum rounded to the type.
@@ -496,21 +463,11 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_map_is_known_by_its_address() {
+    fn an_encoded_map_is_aligned_as_the_hardware_demands() {
         let map = map(4096 as *mut u8, &[8], &[], &[8], TensorSwizzle::None);
-        let encoded = Box::new(map.encode().unwrap());
+        let encoded = map.encode().unwrap();
         assert!(encoded.address().addr().is_multiple_of(64));
-        // SAFETY: the map lives.
-        assert_eq!(unsafe { decode(encoded.address()) }.unwrap().dims, [8]);
-        let zeros = Box::new([[0_u64; 8]; 4]);
-        let address = zeros.as_ptr().cast::<u8>();
-        let aligned = address.wrapping_add(address.align_offset(64));
-        // SAFETY: 128 bytes from there on lie in `zeros`; the others are not read.
-        unsafe {
-            assert!(decode(aligned).is_none());
-            assert!(decode(encoded.address().wrapping_add(16)).is_none());
-            assert!(decode(core::ptr::null()).is_none());
-        }
+        assert_eq!(encoded.map().dims, [8]);
     }
 
     #[test]

@@ -12,11 +12,10 @@ pub struct GlobalArray<T> {
 }
 
 impl<T> GlobalArray<T> {
-    /// The array whose element 0 is at `pointer`. Kernels receive theirs; this is for who calls one on the CPU.
+    /// The array that begins at `pointer`, as a simulated launch hands it to a kernel.
     ///
     /// # Safety
-    /// For as long as the result and its copies are used: `pointer` is aligned to `T`, and global memory (of the device,
-    /// or of the machine that simulates one) that nobody writes.
+    /// Nobody writes it while the kernel runs.
     #[inline(always)]
     pub const unsafe fn from_raw(pointer: *const T) -> Self {
         Self { pointer }

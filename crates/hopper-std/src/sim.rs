@@ -137,9 +137,9 @@ pub trait Machine {
     fn ldmatrix(&self, at: At, address: u32, trans: bool, matrices: &mut [u32]);
     fn stmatrix(&self, at: At, address: u32, trans: bool, matrices: &[u32]);
 
-    /// `bar.sync id, threads`; `None` is all threads of the block.
-    fn bar_sync(&self, at: At, id: u32, threads: Option<u32>);
-    fn bar_arrive(&self, at: At, id: u32, threads: u32);
+    /// `barrier.sync id, threads`; `None` is all threads of the block.
+    fn barrier_sync(&self, at: At, id: u32, threads: Option<u32>);
+    fn barrier_arrive(&self, at: At, id: u32, threads: u32);
     fn fence(&self, at: At, fence: Fence);
     fn setmaxnreg_dec(&self, at: At, count: u32);
     fn setmaxnreg_inc(&self, at: At, count: u32);

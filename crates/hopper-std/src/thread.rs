@@ -45,5 +45,5 @@ positions! {
 #[instruction]
 pub unsafe fn sync_threads() {
     // SAFETY: the caller's promise.
-    unsafe { barrier::bar_sync_all() }
+    unsafe { barrier::barrier_sync_all() }
 }

@@ -82,8 +82,8 @@ impl Machine for Recorder {
         warp_sync();
         movmatrix_trans(pair: u32) -> u32 = pair;
         stmatrix(address: u32, trans: bool, matrices: &[u32]);
-        bar_sync(id: u32, threads: Option<u32>);
-        bar_arrive(id: u32, threads: u32);
+        barrier_sync(id: u32, threads: Option<u32>);
+        barrier_arrive(id: u32, threads: u32);
         fence(fence: Fence);
         setmaxnreg_dec(count: u32);
         setmaxnreg_inc(count: u32);
@@ -149,8 +149,8 @@ fn wrappers_pass_their_operands() {
         assert!(asks(|| warp::elect_sync(), &["elect()"]));
         assert_eq!(asks(|| matrix::ldmatrix_x2_trans(64), &["ldmatrix(64, true, 2)"]), [7, 7]);
         asks(|| matrix::stmatrix_x1(64, [3]), &["stmatrix(64, false, [3])"]);
-        asks(|| barrier::bar_sync(3, 128), &["bar_sync(3, Some(128))"]);
-        asks(|| barrier::bar_sync_all(), &["bar_sync(0, None)"]);
+        asks(|| barrier::barrier_sync(3, 128), &["barrier_sync(3, Some(128))"]);
+        asks(|| barrier::barrier_sync_all(), &["barrier_sync(0, None)"]);
         asks(|| fence::fence_acq_rel_gpu(), &["fence(Gpu)"]);
         assert!(asks(|| mbarrier::mbarrier_try_wait_parity_cluster(8, 1), &["mbarrier_try_wait(8, 1)"]));
         assert!(!asks(|| mbarrier::mbarrier_test_wait_parity(8, 0), &["mbarrier_test_wait(8, 0)"]));
@@ -238,7 +238,7 @@ fn the_typed_machine_reports_the_line_of_its_caller() {
         let expected = [
             (1, "fence(MbarrierInit)"),
             (1, "fence(ProxyAsyncShared)"),
-            (1, "bar_sync(0, None)"),
+            (1, "barrier_sync(0, None)"),
             (2, "mbarrier_try_wait(2064, 1)"),
             (2, "mbarrier_arrive_expect_tx(2048, 16)"),
             (3, "tie(4)"),
@@ -255,5 +255,5 @@ fn without_a_machine_arithmetic_works_and_instructions_panic() {
     assert_eq!(registers, [1.0; 4]);
     assert_eq!(Bf16::pack(1.0, 0.0), 0x3f80);
     // SAFETY: nothing carries it out.
-    assert!(std::panic::catch_unwind(|| unsafe { barrier::bar_sync_all() }).is_err());
+    assert!(std::panic::catch_unwind(|| unsafe { barrier::barrier_sync_all() }).is_err());
 }

@@ -103,9 +103,15 @@ impl Cluster<'_> {
 
     pub(crate) fn fence(&self, at: At, fence: Fence) {
         self.step(at);
-        if matches!(fence, Fence::ProxyAsync | Fence::ProxyAsyncShared) {
-            let thread = self.current.get();
-            self.state.borrow_mut().threads[thread].epoch += 1;
+        let thread = self.current.get();
+        let mut state = self.state.borrow_mut();
+        match fence {
+            Fence::ProxyAsync | Fence::ProxyAsyncShared => {
+                state.threads[thread].epoch += 1;
+                state.threads[thread].init_fences += 1;
+            }
+            Fence::MbarrierInit => state.threads[thread].init_fences += 1,
+            Fence::Cluster | Fence::Gpu => {}
         }
     }
 
@@ -167,7 +173,11 @@ impl Cluster<'_> {
             self.fault(&mut state, FindingKind::BadBarrier, at, details);
         }
         state.blocks[key.0].shared.poke(offset, &[0; 8]);
-        state.mbarriers.insert(key, Mbarrier::new(count));
+        let thread = self.current.get();
+        let initialised = (thread, state.threads[thread].init_fences);
+        let mut mbarrier = Mbarrier::new(count);
+        mbarrier.initialised = initialised;
+        state.mbarriers.insert(key, mbarrier);
     }
 
     pub(crate) fn mbarrier_inval(&self, at: At, address: u32) {
@@ -196,11 +206,39 @@ impl Cluster<'_> {
         key
     }
 
+    /// What is written must not be a barrier, for as long as that is one.
+    pub(crate) fn check_no_barrier(&self, state: &mut State, at: At, rank: usize, address: u32, num_bytes: u32) {
+        let near = (rank, address.saturating_sub(7))..(rank, address + num_bytes);
+        if let Some((&(_, barrier), _)) = state.mbarriers.range(near).next() {
+            let details =
+                format!("a write over the mbarrier at byte {} of block {rank}", barrier - crate::shared::BASE);
+            self.fault(state, FindingKind::BadBarrier, at, details);
+        }
+    }
+
+    /// A barrier is used by a copy or from another block: those see it only after a fence of who initialised it.
+    pub(crate) fn check_visible(&self, state: &mut State, at: At, key: (usize, u32)) {
+        let (thread, fences) = state.mbarrier(key).initialised;
+        if state.threads[thread].init_fences <= fences {
+            let details = format!(
+                "the mbarrier at byte {} of block {} was initialised by thread {}, with no fence.mbarrier_init or \
+                 fence.proxy.async after it",
+                key.1 - crate::shared::BASE,
+                key.0,
+                thread % self.block_threads()
+            );
+            self.fault(state, FindingKind::MissingProxyFence, at, details);
+        }
+    }
+
     pub(crate) fn mbarrier_arrive(&self, at: At, address: u32, bytes: Option<u32>) {
         self.step(at);
         let key = self.mbarrier(at, address);
         let thread = self.current.get();
         let mut state = self.state.borrow_mut();
+        if key.0 != self.rank() {
+            self.check_visible(&mut state, at, key);
+        }
         let outcome = state.mbarrier(key).arrive(thread, bytes.unwrap_or(0));
         self.settle(&mut state, key, outcome, thread, at);
     }
@@ -254,7 +292,9 @@ impl Cluster<'_> {
                 let count = state.mbarrier(key).count;
                 Some((
                     FindingKind::ArrivalOverrun,
-                    format!("{name} counts {count} arrivals a phase, and this is one more"),
+                    format!(
+                        "{name} counts {count} arrivals a phase, and this is one too many, or in another thread's place"
+                    ),
                 ))
             }
         };

@@ -29,6 +29,19 @@ pub(crate) struct Task {
     pub(crate) at: &'static Location<'static>,
 }
 
+impl Task {
+    /// Whether it reads the word at `address` of a block's shared memory.
+    pub(crate) fn reads(&self, of: usize, address: u32) -> bool {
+        match &self.work {
+            Work::Store { rank, pieces, .. } => {
+                let holds = |piece: &Piece| (piece.shared..piece.shared + piece.bytes).contains(&address);
+                *rank == of && pieces.iter().any(holds)
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Cluster<'_> {
     /// Starts a load of `pieces` into this block, or into all blocks of `mask`.
     fn load(&self, at: At, rank: usize, pieces: Vec<Piece>, barrier: u32, mask: Option<u16>) {
@@ -44,6 +57,7 @@ impl Cluster<'_> {
             let window = (rank as u32 + 1) << crate::shared::RANK_SHIFT;
             let key = self.mbarrier(at, window | barrier);
             let mut state = self.state.borrow_mut();
+            self.check_visible(&mut state, at, key);
             let task = state.new_task();
             for piece in &pieces {
                 if !state.blocks[rank].shared.contains(piece.shared, piece.bytes) {
@@ -54,6 +68,10 @@ impl Cluster<'_> {
                 if let Err(fault) = state.blocks[rank].shared.check_write(piece.shared, piece.bytes) {
                     self.shared_fault(&mut state, at, rank, &fault);
                 }
+                self.check_no_barrier(&mut state, at, rank, piece.shared, piece.bytes);
+            }
+            // After all checks: where the tensor ends within a word, two pieces share it.
+            for piece in &pieces {
                 state.blocks[rank].shared.begin_write(piece.shared, piece.bytes, task);
             }
             state.mbarrier(key).in_flight += i64::from(bytes);
@@ -205,6 +223,7 @@ impl Cluster<'_> {
         if let Err(fault) = state.blocks[rank].shared.check_write(shared, bytes) {
             self.shared_fault(&mut state, at, rank, &fault);
         }
+        self.check_no_barrier(&mut state, at, rank, shared, bytes);
         let task = state.new_task();
         state.blocks[rank].shared.begin_write(shared, bytes, task);
         state.threads[thread].copies.open.push(task);
@@ -335,6 +354,15 @@ impl Cluster<'_> {
         }
         while let Some((&task, _)) = state.tasks.first_key_value() {
             self.carry_out_copy(state, task);
+        }
+        let untaken: Vec<(usize, At)> =
+            state.accumulators.values().map(|accumulator| (accumulator.group, accumulator.at)).collect();
+        for (group, at) in untaken {
+            let details =
+                "the registers of this product's accumulator were overwritten before its wait, or nobody has taken \
+                           its sums"
+                    .to_owned();
+            self.fault_of(state, self.group_threads(group).start, FindingKind::AccumulatorInFlight, Some(at), details);
         }
         let mut unmet: Vec<(usize, u32, i64)> =
             state.mbarriers.iter().filter(|(_, barrier)| barrier.tx > 0).map(|(key, b)| (key.0, key.1, b.tx)).collect();

@@ -130,7 +130,7 @@ impl Machine for Cluster<'_> {
             let mut words = [[0; 5]; WARP];
             for matrix in 0..count {
                 let rows: Rows = core::array::from_fn(|row| {
-                    let address = values[matrix * 8 + row][0];
+                    let address = values[fragments::row_lane(matrix, row)][0];
                     if let Err(fault) = state.blocks[rank].shared.check_load(address, ROW_BYTES as u32) {
                         self.shared_fault(state, at, rank, &fault);
                     }
@@ -138,7 +138,7 @@ impl Machine for Cluster<'_> {
                     state.blocks[rank].shared.peek(address, &mut bytes);
                     row_of(bytes)
                 });
-                let addresses: [u32; 8] = core::array::from_fn(|row| values[matrix * 8 + row][0]);
+                let addresses: [u32; 8] = core::array::from_fn(|row| values[fragments::row_lane(matrix, row)][0]);
                 state.bank_conflicts += super::memory::ways_beyond_one(&addresses, ROW_BYTES as u32);
                 for (lane, word) in fragments::ldmatrix(&rows, trans).into_iter().enumerate() {
                     words[lane][matrix] = word;
@@ -158,7 +158,7 @@ impl Machine for Cluster<'_> {
         self.meet(at, "stmatrix", value, |state, values| {
             for matrix in 0..count {
                 let rows = fragments::stmatrix(&core::array::from_fn(|lane| values[lane][1 + matrix]), trans);
-                let addresses: [u32; 8] = core::array::from_fn(|row| values[matrix * 8 + row][0]);
+                let addresses: [u32; 8] = core::array::from_fn(|row| values[fragments::row_lane(matrix, row)][0]);
                 state.bank_conflicts += super::memory::ways_beyond_one(&addresses, ROW_BYTES as u32);
                 for (row, address) in addresses.into_iter().enumerate() {
                     // The elements of a row come from four lanes; the one that names it stands for them.
@@ -169,11 +169,11 @@ impl Machine for Cluster<'_> {
         });
     }
 
-    fn bar_sync(&self, at: At, id: u32, threads: Option<u32>) {
+    fn barrier_sync(&self, at: At, id: u32, threads: Option<u32>) {
         self.bar(at, id, threads.unwrap_or(self.spec.threads), true);
     }
 
-    fn bar_arrive(&self, at: At, id: u32, threads: u32) {
+    fn barrier_arrive(&self, at: At, id: u32, threads: u32) {
         self.bar(at, id, threads, false);
     }
 
@@ -298,8 +298,8 @@ impl Machine for Cluster<'_> {
         Cluster::wgmma(self, at, product);
     }
 
-    fn tie(&self, _: At, registers: &mut [f32]) {
-        Cluster::tie(self, registers);
+    fn tie(&self, at: At, registers: &mut [f32]) {
+        Cluster::tie(self, at, registers);
     }
 
     fn use_f32(&self, at: At, value: f32) {

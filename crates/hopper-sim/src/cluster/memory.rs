@@ -122,6 +122,7 @@ impl Cluster<'_> {
         if let Err(fault) = state.blocks[rank].shared.check_write(address, bytes.len() as u32) {
             self.shared_fault(state, at, rank, &fault);
         }
+        self.check_no_barrier(state, at, rank, address, bytes.len() as u32);
         let epoch = state.threads[thread].epoch;
         state.blocks[rank].shared.store(address, bytes, (thread % self.block_threads()) as u16, epoch);
     }
@@ -142,9 +143,8 @@ impl Cluster<'_> {
 
     /// The same for one word.
     pub(crate) fn check_bits(&self, state: &mut State, at: At, bits: u32) {
-        if let Some(accumulator) = poison_of(bits) {
-            let issued = state.accumulators.get(&accumulator).map(|accumulator| accumulator.at);
-            let issued = issued.map_or_else(|| "an earlier line".to_owned(), |at| at.to_string());
+        if let Some(accumulator) = poison_of(bits).and_then(|number| state.accumulators.get(&number)) {
+            let issued = accumulator.at;
             let details =
                 format!("a register of the accumulator of the products issued at {issued}, before their wait");
             self.fault(state, FindingKind::AccumulatorInFlight, at, details);

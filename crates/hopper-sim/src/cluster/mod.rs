@@ -73,6 +73,8 @@ pub(crate) struct Thread {
     pub(crate) status: Status,
     /// Proxy fences so far.
     pub(crate) epoch: u32,
+    /// Fences so far that make barriers visible, to copies and to other blocks.
+    pub(crate) init_fences: u32,
     /// Tasks of the open group of bulk stores, and of the committed ones.
     pub(crate) bulk: Groups,
     /// The same for `cp.async`.
@@ -133,7 +135,7 @@ pub(crate) struct State {
     pub(crate) warps: Vec<Warp>,
     pub(crate) groups: Vec<GroupMeeting>,
     pub(crate) blocks: Vec<Block>,
-    pub(crate) mbarriers: HashMap<(usize, u32), Mbarrier>,
+    pub(crate) mbarriers: BTreeMap<(usize, u32), Mbarrier>,
     pub(crate) tasks: BTreeMap<TaskId, Task>,
     pub(crate) products: BTreeMap<TaskId, Product>,
     pub(crate) accumulators: HashMap<u32, Accumulator>,
@@ -182,6 +184,7 @@ impl<'a> Cluster<'a> {
         let thread = || Thread {
             status: Status::Ready,
             epoch: 0,
+            init_fences: 0,
             bulk: Groups::default(),
             copies: Groups::default(),
             in_cluster_barrier: false,
@@ -207,7 +210,7 @@ impl<'a> Cluster<'a> {
             warps: (0..num_threads / WARP).map(|_| warp()).collect(),
             groups: (0..num_blocks * block_threads.div_ceil(GROUP)).map(|_| GroupMeeting::default()).collect(),
             blocks: (0..num_blocks).map(|_| block()).collect(),
-            mbarriers: HashMap::new(),
+            mbarriers: BTreeMap::new(),
             tasks: BTreeMap::new(),
             products: BTreeMap::new(),
             accumulators: HashMap::new(),

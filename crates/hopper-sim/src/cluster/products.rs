@@ -15,19 +15,22 @@ use crate::fragments;
 use crate::product::{self, Left, Metadata, Operand};
 use crate::shared::TaskId;
 
-/// The bits of a NaN that names an accumulator, but for its number; the sign may change on the way.
-const POISON: u32 = 0x7fea_0000;
+/// The bits of a NaN that names an accumulator, but for its number. It is a signalling one: arithmetic makes it quiet, and
+/// may change its sign, so that a register that was computed with is told from one that was not touched.
+const POISON: u32 = 0x7faa_0000;
 const NUMBER: u32 = 0x0001_ffff;
+const QUIET: u32 = 0x0040_0000;
 
-/// The accumulator that a register's bits name.
+/// The accumulator that a register's bits name, touched or not.
 pub(crate) fn poison_of(bits: u32) -> Option<u32> {
-    (bits & 0x7fff_ffff & !NUMBER == POISON).then_some(bits & NUMBER)
+    (bits & 0x7fff_ffff & !(NUMBER | QUIET) == POISON).then_some(bits & NUMBER)
 }
 
 /// The sums of a warp group: 64 x n, row-major.
 pub(crate) struct Accumulator {
     sums: Vec<f32>,
     n: u32,
+    pub(crate) group: usize,
     /// Threads that still name it.
     users: usize,
     /// Where the last product was issued.
@@ -164,7 +167,7 @@ impl Cluster<'_> {
         let bits = |thread: usize, register: usize| unsafe { *shares[thread].d.add(register) }.to_bits();
         let named: Vec<Option<u32>> = (0..GROUP).map(|thread| poison_of(bits(thread, 0))).collect();
         let known = named[0].filter(|number| {
-            named.iter().all(|name| *name == Some(*number))
+            (0..GROUP).all(|thread| (0..registers).all(|register| bits(thread, register) == POISON | number))
                 && state.accumulators.get(number).is_some_and(|accumulator| accumulator.n == n)
         });
         if let Some(number) = known {
@@ -174,7 +177,10 @@ impl Cluster<'_> {
             return number;
         }
         if named.iter().any(Option::is_some) {
-            let details = "the registers of an accumulator in flight, in another shape or order".to_owned();
+            let details =
+                "the registers of an accumulator in flight, computed with before their wait, or in another shape \
+                           or order"
+                    .to_owned();
             self.fault(state, FindingKind::AccumulatorInFlight, at, details);
         }
         if !(0..4).all(|warp| state.warps[self.group_threads(group).start / WARP + warp].fenced) {
@@ -192,7 +198,7 @@ impl Cluster<'_> {
                 unsafe { *share.d.add(register) = f32::from_bits(POISON | number) };
             }
         }
-        state.accumulators.insert(number, Accumulator { sums, n, users: GROUP, at });
+        state.accumulators.insert(number, Accumulator { sums, n, group, users: GROUP, at });
         number
     }
 
@@ -267,7 +273,7 @@ impl Cluster<'_> {
     }
 
     /// Puts the sums into registers that name an accumulator, if this warp has waited for all of its products.
-    pub(crate) fn tie(&self, registers: &mut [f32]) {
+    pub(crate) fn tie(&self, at: At, registers: &mut [f32]) {
         let Some(number) = registers.first().and_then(|first| poison_of(first.to_bits())) else { return };
         let thread = self.current.get();
         let (warp, mut state) = (thread / WARP, self.state.borrow_mut());
@@ -276,6 +282,10 @@ impl Cluster<'_> {
         let in_flight = |task: &TaskId| state.products.get(task).is_some_and(|product| product.accumulator == number);
         if pending.into_iter().any(in_flight) {
             return;
+        }
+        if let Some(touched) = registers.iter().find(|value| value.to_bits() != POISON | number) {
+            let bits = POISON | QUIET | poison_of(touched.to_bits()).unwrap_or(number);
+            self.check_bits(&mut state, at, bits);
         }
         let Some(accumulator) = state.accumulators.get_mut(&number) else { return };
         for (register, value) in registers.iter_mut().enumerate() {
@@ -290,7 +300,7 @@ impl Cluster<'_> {
 }
 
 impl State {
-    /// The product that reads a word of a block's shared memory, in words.
+    /// The product or the copy that reads a word of a block's shared memory, in words.
     pub(crate) fn reader_of(&self, rank: usize, address: u32) -> String {
         let blocks = self.blocks.len();
         let groups_per_block = self.groups.len() / blocks;
@@ -298,9 +308,12 @@ impl State {
             product.group / groups_per_block.max(1) == rank
                 && product.ranges.iter().any(|&(start, bytes)| (start..start + bytes).contains(&address))
         };
-        match self.products.values().find(reads) {
-            Some(product) => format!("the product issued at {}", product.at),
-            None => "a copy that is in flight".to_owned(),
+        if let Some(product) = self.products.values().find(reads) {
+            return format!("the product issued at {}", product.at);
+        }
+        match self.tasks.values().find(|task| task.reads(rank, address)) {
+            Some(task) => format!("the copy issued at {}", task.at),
+            None => "an operation that is in flight".to_owned(),
         }
     }
 }

@@ -199,15 +199,15 @@ impl Cluster<'_> {
         }
     }
 
-    /// No thread is ready: late tasks, then those who poll, then the end.
+    /// No thread is ready: the end, late tasks, then those who poll, then a deadlock.
     fn last_resort(&self, state: &mut State) -> Next {
-        let due = Self::due(state);
-        if !due.is_empty() {
-            return Next::Task(due[state.random.below(due.len())]);
-        }
         if state.threads.iter().all(|thread| thread.status == Status::Ended) {
             self.check_cluster_end(state);
             return Next::Nothing;
+        }
+        let due = Self::due(state);
+        if !due.is_empty() {
+            return Next::Task(due[state.random.below(due.len())]);
         }
         if state.last_poll != state.progress {
             state.last_poll = state.progress;

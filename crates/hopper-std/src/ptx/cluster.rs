@@ -1,4 +1,5 @@
-//! Thread-block clusters. PTX ISA 9.7.13.3 and 10.
+//! Thread-block clusters. PTX ISA 9.7.13.3 and 10. The barriers are the forms without `.aligned`, as in
+//! [`barrier`](super::barrier).
 
 use hopper_macros::instruction;
 
@@ -49,7 +50,7 @@ pub unsafe fn mapa(address: u32, rank: u32) -> u32 {
     mapped
 }
 
-/// `barrier.cluster.arrive.release.aligned;` Warp.
+/// `barrier.cluster.arrive.release;` Thread.
 ///
 /// # Safety
 /// Every thread of the cluster arrives, then waits, once each and in this order.
@@ -57,11 +58,11 @@ pub unsafe fn mapa(address: u32, rank: u32) -> u32 {
 pub unsafe fn barrier_cluster_arrive() {
     ptx_asm!(
         sim(machine, at) { machine.cluster_arrive(at) }
-        "barrier.cluster.arrive.release.aligned;", options(nostack)
+        "barrier.cluster.arrive.release;", options(nostack)
     );
 }
 
-/// `barrier.cluster.wait.acquire.aligned;` Warp.
+/// `barrier.cluster.wait.acquire;` Thread.
 ///
 /// # Safety
 /// As [`barrier_cluster_arrive`].
@@ -69,6 +70,6 @@ pub unsafe fn barrier_cluster_arrive() {
 pub unsafe fn barrier_cluster_wait() {
     ptx_asm!(
         sim(machine, at) { machine.cluster_wait(at) }
-        "barrier.cluster.wait.acquire.aligned;", options(nostack)
+        "barrier.cluster.wait.acquire;", options(nostack)
     );
 }

@@ -19,7 +19,7 @@ pub trait NamedBarrier: Copy {
     #[instruction]
     unsafe fn sync(self) {
         // SAFETY: the id is under 16 and no other barrier's; the rest is the caller's promise.
-        unsafe { barrier::bar_sync(self.id(), self.threads()) }
+        unsafe { barrier::barrier_sync(self.id(), self.threads()) }
     }
 
     /// Counts this warp as here, and goes on. Warp.
@@ -29,7 +29,7 @@ pub trait NamedBarrier: Copy {
     #[instruction]
     unsafe fn arrive(self) {
         // SAFETY: as above.
-        unsafe { barrier::bar_arrive(self.id(), self.threads()) }
+        unsafe { barrier::barrier_arrive(self.id(), self.threads()) }
     }
 }
 

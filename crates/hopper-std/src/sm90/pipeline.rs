@@ -167,7 +167,7 @@ impl<Stage, const STAGES: usize, S: Scope> Uninit<Stage, STAGES, S> {
             fence::fence_mbarrier_init_release_cluster();
             fence::fence_proxy_async_shared_cta();
             if S::BLOCKS == 1 {
-                barrier::bar_sync_all();
+                barrier::barrier_sync_all();
             } else {
                 cluster::barrier_cluster_arrive();
                 cluster::barrier_cluster_wait();

@@ -29,17 +29,18 @@ impl<T> Clone for TensorMapRef<T> {
 
 impl<T> Copy for TensorMapRef<T> {}
 
-impl<T: TileShape> TensorMapRef<T> {
-    /// The tensor map at `map`. Kernels receive theirs; this is for who calls one on the CPU.
+impl<T> TensorMapRef<T> {
+    /// The tensor map at `map`, as a simulated launch hands it to a kernel.
     ///
     /// # Safety
-    /// For as long as the result and its copies are used, a tensor map lies at `map` (a device's, or one of the machine
-    /// that simulates a device), with the box and the swizzle of `T`.
+    /// A tensor map whose box is a `T` lies there, and is not changed while the kernel runs.
     #[inline(always)]
     pub const unsafe fn from_raw(map: *const u8) -> Self {
         Self { map: map.cast(), tile: PhantomData }
     }
+}
 
+impl<T: TileShape> TensorMapRef<T> {
     /// Brings the map itself into the cache. Thread.
     #[instruction]
     pub fn prefetch(self) {
