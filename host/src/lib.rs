@@ -18,6 +18,7 @@ pub mod reference;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(any(feature = "gpu", feature = "sim"))]
+#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only `gpu` describes more than the products need"))]
 mod tensor_map;
 
 pub use element::{Accumulator, Dtype, Element};

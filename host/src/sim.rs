@@ -31,8 +31,9 @@ use hopper_sim::{Memory, TensorElement as SimElement, TensorMap, TensorSwizzle};
 use crate::element::Element;
 use crate::formats::{DenseView, DenseViewMut, Shape};
 use crate::ops::Placed;
-use crate::tensor_map::{DevicePtr, TensorElement, TensorMapError, TensorMapSpec, TensorMapSwizzle};
+use crate::tensor_map::{DevicePtr, TensorElement, TensorMapSpec, TensorMapSwizzle};
 
+pub use crate::tensor_map::{TensorMapError, TensorMapPart};
 pub use hopper_sim::{Finding, FindingKind, Mode, Report, Schedule};
 
 /// A device that is simulated: in which order things happen, and what was found so far.

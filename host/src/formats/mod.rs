@@ -14,8 +14,10 @@ pub use bcsr::{Bcsr, BcsrPattern, BcsrView};
 pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
 pub use csr::{Csr, CsrPattern, CsrView};
-pub use dense::{Dense, DenseView, DenseViewMut, Layout};
 #[cfg(any(feature = "gpu", feature = "sim"))]
-pub(crate) use dense::{Shape, shape_accessors};
+pub(crate) use dense::Shape;
+#[cfg(feature = "gpu")]
+pub(crate) use dense::shape_accessors;
+pub use dense::{Dense, DenseView, DenseViewMut, Layout};
 pub use error::{Axis, FormatError};
 pub(crate) use rows::accumulate;

@@ -11,6 +11,8 @@ mod view_mut;
 pub use owned::Dense;
 pub use shape::Layout;
 #[cfg(any(feature = "gpu", feature = "sim"))]
-pub(crate) use shape::{Shape, shape_accessors};
+pub(crate) use shape::Shape;
+#[cfg(feature = "gpu")]
+pub(crate) use shape::shape_accessors;
 pub use view::DenseView;
 pub use view_mut::DenseViewMut;
