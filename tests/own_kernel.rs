@@ -9,12 +9,13 @@ use std::process::Command;
 use hopper_builder::{Toolchain, tools};
 use hopper_sparse::gpu::Device;
 
-/// Builds and runs the example in its own folder, as its owner would, and returns what it prints.
-fn run_example(root: &Path) -> String {
+/// Builds the example in its own folder, as its owner would, runs it (`run`) or its tests (`test`), and returns what is
+/// printed.
+fn run_example(root: &Path, verb: &str) -> String {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(root.join("examples/own-kernel"))
-        .args(["run", "--quiet"])
+        .args([verb, "--quiet"])
         .env("CARGO_TARGET_DIR", root.join("target/own-kernel"))
         .env("CARGO_PROFILE_DEV_DEBUG", "false");
     // What the outer cargo, or a check that runs it, says of this workspace's build.
@@ -40,12 +41,16 @@ fn a_kernel_outside_the_workspace_is_built_and_right() {
         let _ = io::stderr().write_all(format!("skipped: own_kernel: {reason}\n").as_bytes());
         return;
     }
-    let printed = run_example(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let printed = run_example(root, "run");
     // The example compares its result with a plain product and ends badly where they differ.
     match Device::hopper() {
         Ok(device) => assert!(printed.starts_with(&format!("{}: C = A B of ", device.name())), "{printed}"),
         Err(reason) => assert_eq!(printed, format!("not run: {reason}\n")),
     }
+    // Its own test runs the kernel in the simulator, which needs no device.
+    let tested = run_example(root, "test");
+    assert!(tested.contains("1 passed"), "{tested}");
 }
 
 /// The README quotes the kernel: each line of its block stands in the source, in this order, up to comments and elisions.

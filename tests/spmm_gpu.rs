@@ -1,4 +1,4 @@
-//! The GPU kernels against the reference: the suite of the CPU backend, and what only a device has.
+//! The GPU kernels against the reference, on a device: the suite of the CPU backend, and what only a device has.
 
 #![cfg(feature = "gpu")]
 
@@ -16,37 +16,40 @@ use hopper_sparse::ops::csr::CsrSpmm;
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, bf16, f16};
 use suite::operands::{Padding, Random, Sparse};
+use suite::products::{self, Runner};
 use suite::{Case, Format, Placement, Specials};
 
-fn multiply_bcsr<T: Element, U: Element>(
-    device: &Device,
-    cluster: Cluster,
-    (alpha, beta): (f64, f64),
-    a: BcsrView<'_, T>,
-    b: DenseView<'_, T>,
-    c: &mut DenseViewMut<'_, U>,
-) -> Result<()> {
-    let problem = BcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
-    let prepared = problem.plan_with(&a, device.num_multiprocessors(), cluster)?.prepare(device, &a)?;
-    on_device(device, b, c, |stream, b, c| {
-        // SAFETY: `on_device` keeps B and C until the launch is done.
-        unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
-    })
-}
+impl Runner for Device {
+    fn multiply_bcsr<T: Element, U: Element>(
+        &self,
+        cluster: Cluster,
+        (alpha, beta): (f64, f64),
+        a: BcsrView<'_, T>,
+        b: DenseView<'_, T>,
+        c: &mut DenseViewMut<'_, U>,
+    ) -> Result<()> {
+        let problem = BcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
+        let prepared = problem.plan_with(&a, self.num_multiprocessors(), cluster)?.prepare(self, &a)?;
+        on_device(self, b, c, |stream, b, c| {
+            // SAFETY: `on_device` keeps B and C until the launch is done.
+            unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
+        })
+    }
 
-fn multiply_csr<T: Element, U: Element>(
-    device: &Device,
-    (alpha, beta): (f64, f64),
-    a: CsrView<'_, T>,
-    b: DenseView<'_, T>,
-    c: &mut DenseViewMut<'_, U>,
-) -> Result<()> {
-    let problem = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
-    let prepared = problem.plan(&a)?.prepare(device, &a)?;
-    on_device(device, b, c, |stream, b, c| {
-        // SAFETY: `on_device` keeps B and C until the launch is done.
-        unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
-    })
+    fn multiply_csr<T: Element, U: Element>(
+        &self,
+        (alpha, beta): (f64, f64),
+        a: CsrView<'_, T>,
+        b: DenseView<'_, T>,
+        c: &mut DenseViewMut<'_, U>,
+    ) -> Result<()> {
+        let problem = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
+        let prepared = problem.plan(&a)?.prepare(self, &a)?;
+        on_device(self, b, c, |stream, b, c| {
+            // SAFETY: `on_device` keeps B and C until the launch is done.
+            unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
+        })
+    }
 }
 
 /// Launches with B and C in device memory exactly as they are on the host, gaps between lines included.
@@ -69,13 +72,6 @@ fn on_device<T: Element, U: Element>(
     Ok(())
 }
 
-fn check_block<T: Element, U: Element>(device: &Device, block: BlockShape, cluster: Cluster) {
-    suite::check::<T, U>(Format::Bcsr(block), Unit::TensorCore, |alpha, a, b, beta, c| match a {
-        Sparse::Bcsr(a) => multiply_bcsr::<T, U>(device, cluster, (alpha, beta), a, b, c),
-        Sparse::Csr(_) => unreachable!("the suite was asked for blocks"),
-    });
-}
-
 macro_rules! blocks_are_right {
     ($($name:ident, $rows:literal, $cols:literal;)*) => {
         $(
@@ -83,10 +79,10 @@ macro_rules! blocks_are_right {
             fn $name() {
                 let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
                 let block = BlockShape { rows: $rows, cols: $cols };
-                check_block::<bf16, bf16>(&device, block, Cluster::Auto);
-                check_block::<bf16, f32>(&device, block, Cluster::Auto);
-                check_block::<f16, f16>(&device, block, Cluster::Auto);
-                check_block::<f16, f32>(&device, block, Cluster::Auto);
+                products::check_bcsr::<bf16, bf16>(&device, block, Cluster::Auto);
+                products::check_bcsr::<bf16, f32>(&device, block, Cluster::Auto);
+                products::check_bcsr::<f16, f16>(&device, block, Cluster::Auto);
+                products::check_bcsr::<f16, f32>(&device, block, Cluster::Auto);
             }
         )*
     };
@@ -106,8 +102,8 @@ blocks_are_right! {
 #[test]
 fn bcsr_small_clusters() {
     let Some(device) = gpu::device_or_skip("bcsr_small_clusters") else { return };
-    check_block::<bf16, bf16>(&device, BlockShape { rows: 128, cols: 64 }, Cluster::Two);
-    check_block::<f16, f32>(&device, BlockShape { rows: 128, cols: 128 }, Cluster::Two);
+    products::check_bcsr::<bf16, bf16>(&device, BlockShape { rows: 128, cols: 64 }, Cluster::Two);
+    products::check_bcsr::<f16, f32>(&device, BlockShape { rows: 128, cols: 128 }, Cluster::Two);
 }
 
 /// One problem of several tiles a worker, in every layout, with and without a cluster.
@@ -138,10 +134,7 @@ fn bcsr_large() {
                 seed: random.next(),
                 unit: Unit::TensorCore,
             };
-            suite::check_case::<bf16, bf16>(&case, Specials::None, &|alpha, a, b, beta, c: &mut _| match a {
-                Sparse::Bcsr(a) => multiply_bcsr(&device, cluster, (alpha, beta), a, b, c),
-                Sparse::Csr(_) => unreachable!("the case has blocks"),
-            });
+            products::check_case::<bf16, bf16>(&device, &case, Specials::None, cluster);
         }
     }
 }
@@ -185,20 +178,13 @@ fn bcsr_small_threads_and_streams() {
     assert!(results.iter().all(|bits| *bits == results[0]), "the bits differ between launches");
 }
 
-fn check_csr<T: Element, U: Element>(device: &Device) {
-    suite::check::<T, U>(Format::Csr, Unit::Core, |alpha, a, b, beta, c| match a {
-        Sparse::Csr(a) => multiply_csr::<T, U>(device, (alpha, beta), a, b, c),
-        Sparse::Bcsr(_) => unreachable!("the suite was asked for entries"),
-    });
-}
-
 macro_rules! entries_are_right {
     ($($name:ident, $input:ty, $output:ty;)*) => {
         $(
             #[test]
             fn $name() {
                 let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
-                check_csr::<$input, $output>(&device);
+                products::check_csr::<$input, $output>(&device);
             }
         )*
     };
@@ -212,37 +198,11 @@ entries_are_right! {
     csr_small_f32_to_f32, f32, f32;
 }
 
-/// Every width of load, and several chunks of columns: shapes that the suite does not have.
+/// Every width of load, and several chunks of columns.
 #[test]
 fn csr_small_widths() {
     let Some(device) = gpu::device_or_skip("csr_small_widths") else { return };
-    let mut random = Random::fresh();
-    for num_cols in [2, 4, 6, 12, 24, 66, 132, 264, 520, 1027] {
-        for (alpha, beta) in [(1.0, 0.0), (-0.5, 1.5)] {
-            let placed = Placement { layout: Layout::RowMajor, padding: Padding::Tight };
-            let case = Case {
-                format: Format::Csr,
-                shape: (37, num_cols, 111),
-                density: 0.2,
-                b: placed,
-                c: placed,
-                alpha,
-                beta,
-                seed: random.next(),
-                unit: Unit::Core,
-            };
-            check_csr_case::<bf16, bf16>(&device, &case);
-            check_csr_case::<f16, f32>(&device, &case);
-            check_csr_case::<f32, f32>(&device, &case);
-        }
-    }
-}
-
-fn check_csr_case<T: Element, U: Element>(device: &Device, case: &Case) {
-    suite::check_case::<T, U>(case, Specials::Some, &|alpha, a, b, beta, c: &mut _| match a {
-        Sparse::Csr(a) => multiply_csr(device, (alpha, beta), a, b, c),
-        Sparse::Bcsr(_) => unreachable!("the case has entries"),
-    });
+    products::check_csr_widths(&device, (37, 111));
 }
 
 /// A view that breaks the format's promises is refused before the device follows it.

@@ -22,6 +22,9 @@ pub enum Error {
     /// The device, its driver or its memory.
     #[cfg(feature = "gpu")]
     Gpu(crate::gpu::GpuError),
+    /// The simulator.
+    #[cfg(feature = "sim")]
+    Sim(crate::sim::SimError),
 }
 
 /// [`core::result::Result`] with this crate's [`Error`].
@@ -36,6 +39,8 @@ impl fmt::Display for Error {
             Self::Plan(error) => error.fmt(f),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.fmt(f),
+            #[cfg(feature = "sim")]
+            Self::Sim(error) => error.fmt(f),
         }
     }
 }
@@ -49,6 +54,8 @@ impl std::error::Error for Error {
             Self::Plan(error) => error.source(),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.source(),
+            #[cfg(feature = "sim")]
+            Self::Sim(error) => error.source(),
         }
     }
 }
@@ -81,5 +88,12 @@ impl From<PlanError> for Error {
 impl From<crate::gpu::GpuError> for Error {
     fn from(error: crate::gpu::GpuError) -> Self {
         Self::Gpu(error)
+    }
+}
+
+#[cfg(feature = "sim")]
+impl From<crate::sim::SimError> for Error {
+    fn from(error: crate::sim::SimError) -> Self {
+        Self::Sim(error)
     }
 }

@@ -15,6 +15,10 @@ pub mod io;
 mod memory;
 pub mod ops;
 pub mod reference;
+#[cfg(feature = "sim")]
+pub mod sim;
+#[cfg(any(feature = "gpu", feature = "sim"))]
+mod tensor_map;
 
 pub use element::{Accumulator, Dtype, Element};
 pub use error::{Error, Result};

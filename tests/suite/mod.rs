@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test program uses a part of the suite")]
 
 pub mod operands;
+pub mod products;
 
 use hopper_sparse::formats::{BlockShape, DenseView, DenseViewMut, Layout};
 use hopper_sparse::reference::naive::Unit;

@@ -31,6 +31,12 @@ impl<T> GlobalArray<T> {
         Self { pointer: unsafe { self.pointer.add(count as usize) } }
     }
 
+    /// The same address, as an array of another type; to read an element is to promise that there is one.
+    #[inline(always)]
+    pub const fn cast<U>(self) -> GlobalArray<U> {
+        GlobalArray { pointer: self.pointer.cast() }
+    }
+
     /// The address of element 0.
     #[inline(always)]
     pub fn as_ptr(self) -> *const T {

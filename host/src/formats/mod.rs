@@ -15,7 +15,7 @@ pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
 pub use csr::{Csr, CsrPattern, CsrView};
 pub use dense::{Dense, DenseView, DenseViewMut, Layout};
-#[cfg(feature = "gpu")]
+#[cfg(any(feature = "gpu", feature = "sim"))]
 pub(crate) use dense::{Shape, shape_accessors};
 pub use error::{Axis, FormatError};
 pub(crate) use rows::accumulate;

@@ -6,12 +6,12 @@ use cuda_loader::driver;
 use cuda_loader::types::{CUDA_MEMCPY2D, CUmemorytype};
 use cust::stream::Stream;
 
-use super::buffer::DevicePtr;
 use super::copy::Lines;
 use super::error::{GpuError, check};
 use super::view::DeviceDenseView;
 use crate::element::Element;
 use crate::formats::Shape;
+use crate::tensor_map::DevicePtr;
 
 /// A tensor copy's alignment of base and lines, in bytes.
 const ALIGNMENT: usize = 16;

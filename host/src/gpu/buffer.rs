@@ -9,30 +9,10 @@ use cuda_loader::driver;
 
 use super::device::Device;
 use super::error::{GpuError, check, check_cust};
+use crate::tensor_map::DevicePtr;
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: u32 = 2;
-
-/// An address in device memory, in bytes. It says nothing of what lies there or for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DevicePtr(pub u64);
-
-impl DevicePtr {
-    /// The address 0, which no memory has.
-    pub const NULL: Self = Self(0);
-
-    /// The address `bytes` further on.
-    pub const fn byte_add(self, bytes: u64) -> Self {
-        Self(self.0.wrapping_add(bytes))
-    }
-}
-
-impl fmt::LowerHex for DevicePtr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&self.0, f)
-    }
-}
 
 impl<T: cust::memory::DeviceCopy> From<cust::memory::DevicePointer<T>> for DevicePtr {
     fn from(pointer: cust::memory::DevicePointer<T>) -> Self {

@@ -6,8 +6,9 @@ use core::ptr;
 use cuda_loader::driver;
 use cuda_loader::types::{CUDA_MEMCPY2D, CUmemorytype};
 
-use super::buffer::{DevicePtr, wait_for_default_stream};
+use super::buffer::wait_for_default_stream;
 use super::error::{GpuError, check};
+use crate::tensor_map::DevicePtr;
 
 /// The largest distance between lines, in bytes, that one two-dimensional copy can have (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
 const MAX_PITCH_BYTES: usize = i32::MAX as usize;

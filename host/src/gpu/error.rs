@@ -5,7 +5,7 @@ use core::fmt;
 use cuda_loader::{LoadError, error_name, error_text};
 use cust::error::{CudaError, CudaResult};
 
-use super::tensor_map::TensorMapError;
+use crate::tensor_map::TensorMapError;
 
 /// `CUDA_ERROR_NO_DEVICE`.
 pub(super) const NO_DEVICE: u32 = 100;

@@ -9,9 +9,9 @@ use cust::function::GridSize;
 use cust::stream::Stream;
 use hopper_std::KernelSpec;
 
-use super::buffer::DevicePtr;
 use super::error::{GpuError, LaunchRefusal};
 use super::module::Kernel;
+use crate::tensor_map::DevicePtr;
 
 /// The most blocks along x, y and z.
 const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];

@@ -24,8 +24,11 @@ mod stream;
 mod tensor_map;
 mod view;
 
+pub use crate::tensor_map::{
+    DevicePtr, L2Promotion, TensorElement, TensorMapError, TensorMapPart, TensorMapSpec, TensorMapSwizzle,
+};
 pub(crate) use aligned::AlignedCopy;
-pub use buffer::{DeviceBuffer, DevicePtr};
+pub use buffer::DeviceBuffer;
 pub use cuda_loader::{DriverVersion, LoadError};
 pub use dense::DeviceDense;
 pub use device::Device;
@@ -33,7 +36,5 @@ pub use error::{GpuError, LaunchRefusal, SpecProperty};
 pub use launch::{KernelParam, KernelParams};
 pub use module::Kernel;
 pub use stream::{Event, Stream};
-pub use tensor_map::{
-    L2Promotion, TensorElement, TensorMap, TensorMapError, TensorMapPart, TensorMapSpec, TensorMapSwizzle, TensorMaps,
-};
+pub use tensor_map::{TensorMap, TensorMaps};
 pub use view::{DeviceDenseView, DeviceDenseViewMut};

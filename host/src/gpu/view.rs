@@ -3,10 +3,12 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::buffer::{DeviceBuffer, DevicePtr};
+use super::buffer::DeviceBuffer;
 use super::error::GpuError;
 use crate::element::Element;
 use crate::formats::{Layout, Shape, shape_accessors};
+use crate::ops::Placed;
+use crate::tensor_map::DevicePtr;
 
 /// The shape, where its rows do not overlap.
 fn checked(shape: Shape) -> Result<Shape, GpuError> {
@@ -100,6 +102,13 @@ impl<'a, T: Element> DeviceDenseView<'a, T> {
     }
 }
 
+impl<T: Element> DeviceDenseView<'_, T> {
+    /// Where it lies.
+    pub(crate) fn placed(&self) -> Placed {
+        Placed { address: self.ptr, shape: self.shape, dtype: T::DTYPE }
+    }
+}
+
 impl<T> DeviceDenseView<'_, T> {
     pub(super) fn of(ptr: DevicePtr, shape: Shape) -> Self {
         Self { ptr, shape, memory: PhantomData }
@@ -131,6 +140,13 @@ impl<T: Element> DeviceDenseViewMut<'_, T> {
     ) -> Result<Self, GpuError> {
         let shape = checked(Shape { num_rows, num_cols, leading_dimension, layout })?;
         Ok(Self::of(ptr, shape))
+    }
+}
+
+impl<T: Element> DeviceDenseViewMut<'_, T> {
+    /// Where it lies.
+    pub(crate) fn placed(&self) -> Placed {
+        Placed { address: self.ptr, shape: self.shape, dtype: T::DTYPE }
     }
 }
 

@@ -2,13 +2,11 @@
 
 use core::fmt;
 
-#[cfg(feature = "gpu")]
-use super::check_spmm_shapes;
 use super::{Operand, PlanError, Refusal};
+#[cfg(any(feature = "gpu", feature = "sim"))]
+use super::{Placed, check_spmm_shapes};
 use crate::element::{Dtype, Element};
 use crate::formats::Layout;
-#[cfg(feature = "gpu")]
-use crate::gpu::{DeviceDenseView, DeviceDenseViewMut};
 
 /// Sizes, types and layouts of C (M x N) = alpha A (M x K) B (K x N) + beta C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,19 +55,16 @@ impl DenseFactors {
         Err(PlanError::NotPlanned { operand: Operand::A })
     }
 
-    /// Whether B and C are what was planned for; the type of B is known to be.
-    #[cfg(feature = "gpu")]
-    pub(super) fn check_planned<T: Element, U: Element>(
-        &self,
-        b: &DeviceDenseView<'_, T>,
-        c: &DeviceDenseViewMut<'_, U>,
-    ) -> Result<(), PlanError> {
+    /// Whether B and C are what was planned for.
+    #[cfg(any(feature = "gpu", feature = "sim"))]
+    pub(super) fn check_planned(&self, b: Placed, c: Placed) -> Result<(), PlanError> {
         let a = (self.num_rows, self.num_inner);
-        check_spmm_shapes(a, (b.num_rows(), b.num_cols()), (c.num_rows(), c.num_cols()))?;
-        if b.num_cols() != self.num_cols || b.layout() != self.b_layout {
+        let size = |matrix: Placed| (matrix.shape.num_rows, matrix.shape.num_cols);
+        check_spmm_shapes(a, size(b), size(c))?;
+        if (b.shape.num_cols, b.dtype, b.shape.layout) != (self.num_cols, self.dtype, self.b_layout) {
             return Err(PlanError::NotPlanned { operand: Operand::B });
         }
-        if U::DTYPE != self.output || c.layout() != self.c_layout {
+        if (c.dtype, c.shape.layout) != (self.output, self.c_layout) {
             return Err(PlanError::NotPlanned { operand: Operand::C });
         }
         Ok(())

@@ -8,9 +8,13 @@ use crate::formats::{Axis, BlockShape};
 pub mod bcsr;
 pub mod csr;
 mod dense_factors;
+#[cfg(any(feature = "gpu", feature = "sim"))]
+mod placed;
 mod shape;
 
 use dense_factors::DenseFactors;
+#[cfg(any(feature = "gpu", feature = "sim"))]
+pub(crate) use placed::Placed;
 pub(crate) use shape::check_spmm_shapes;
 
 /// A matrix of C = alpha A B + beta C.

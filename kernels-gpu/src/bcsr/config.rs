@@ -344,4 +344,8 @@ pub struct Configuration {
     pub b_box: [u32; 2],
     /// The swizzle of B, as `CUtensorMapSwizzle`.
     pub b_swizzle: u32,
+    /// Calls the kernel on the CPU, as one thread of a simulated launch, with the addresses of the maps of A and B. The
+    /// contract is the kernel's.
+    #[cfg(feature = "sim")]
+    pub simulate: unsafe fn(map_a: *const u8, map_b: *const u8, arguments: Arguments),
 }

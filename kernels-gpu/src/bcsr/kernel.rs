@@ -186,6 +186,30 @@ macro_rules! kernels {
                 b_box: <<panel!($layout, $element, $block_cols, $columns) as Panel>::Tile as TileShape>::BOX,
                 b_swizzle: <<<panel!($layout, $element, $block_cols, $columns) as Panel>::Tile as TileShape>::Swizzle
                     as Swizzle>::TENSOR_MAP_MODE,
+                #[cfg(feature = "sim")]
+                simulate: |map_a, map_b, arguments| {
+                    let Arguments { blocks, tiles, tile_offsets, c, leading_dimension, .. } = arguments;
+                    let Arguments { num_rows, num_cols, alpha, beta, output, policy_a, policy_b, .. } = arguments;
+                    // SAFETY: the caller of `simulate` keeps the kernel's contract.
+                    unsafe {
+                        entries::$name(
+                            TensorMapRef::from_raw(map_a),
+                            TensorMapRef::from_raw(map_b),
+                            blocks,
+                            tiles,
+                            tile_offsets,
+                            c,
+                            leading_dimension,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            output,
+                            policy_a,
+                            policy_b,
+                        );
+                    }
+                },
             },
         )*];
     };

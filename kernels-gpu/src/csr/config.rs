@@ -270,6 +270,35 @@ pub struct Arguments<E> {
     pub team_log2: u32,
 }
 
+impl<E> Arguments<E> {
+    /// The same arguments, for elements of another type.
+    pub const fn cast<F>(self) -> Arguments<F>
+    where
+        E: Copy,
+    {
+        let Self { row_offsets, col_indices, b_row_stride, b_col_stride, c, c_row_stride, c_col_stride, .. } = self;
+        let Self { num_rows, num_cols, alpha, beta, output, columns, team_log2, .. } = self;
+        Arguments {
+            row_offsets,
+            col_indices,
+            values: self.values.cast(),
+            b: self.b.cast(),
+            b_row_stride,
+            b_col_stride,
+            c,
+            c_row_stride,
+            c_col_stride,
+            num_rows,
+            num_cols,
+            alpha,
+            beta,
+            output,
+            columns,
+            team_log2,
+        }
+    }
+}
+
 /// The element type of A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dtype {
@@ -288,6 +317,10 @@ pub struct Configuration {
     pub spec: &'static KernelSpec,
     /// The type of A and B.
     pub dtype: Dtype,
+    /// Calls the kernel on the CPU, as one thread of a simulated launch. The contract is the kernel's, for elements of its
+    /// type.
+    #[cfg(feature = "sim")]
+    pub simulate: unsafe fn(arguments: Arguments<()>),
 }
 
 #[cfg(test)]

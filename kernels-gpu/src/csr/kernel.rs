@@ -303,7 +303,37 @@ macro_rules! kernels {
 
         /// Every CSR kernel, and what the host must know to launch it.
         pub static CONFIGURATIONS: &[Configuration] =
-            &[$(Configuration { spec: &entries::$spec, dtype: Dtype::$dtype },)*];
+            &[$(Configuration {
+                spec: &entries::$spec,
+                dtype: Dtype::$dtype,
+                #[cfg(feature = "sim")]
+                simulate: |arguments| {
+                    let arguments = arguments.cast::<$element>();
+                    let Arguments { row_offsets, col_indices, values, b, b_row_stride, b_col_stride, .. } = arguments;
+                    let Arguments { c, c_row_stride, c_col_stride, num_rows, num_cols, alpha, beta, .. } = arguments;
+                    // SAFETY: the caller of `simulate` keeps the kernel's contract.
+                    unsafe {
+                        entries::$name(
+                            row_offsets,
+                            col_indices,
+                            values,
+                            b,
+                            b_row_stride,
+                            b_col_stride,
+                            c,
+                            c_row_stride,
+                            c_col_stride,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            arguments.output,
+                            arguments.columns,
+                            arguments.team_log2,
+                        );
+                    }
+                },
+            },)*];
     };
 }
 

@@ -10,7 +10,7 @@ mod view_mut;
 
 pub use owned::Dense;
 pub use shape::Layout;
-#[cfg(feature = "gpu")]
+#[cfg(any(feature = "gpu", feature = "sim"))]
 pub(crate) use shape::{Shape, shape_accessors};
 pub use view::DenseView;
 pub use view_mut::DenseViewMut;

@@ -3,9 +3,13 @@
 //! [`BcsrSpmm`] is the problem, [`BcsrPlan`] the choice; both print, and planning needs no GPU. On a device a plan is
 //! prepared (`BcsrPlan::prepare`, feature `gpu`) and then launched many times.
 
+#[cfg(any(feature = "gpu", feature = "sim"))]
+mod launch;
 #[cfg(feature = "gpu")]
 mod prepared;
 mod schedule;
+#[cfg(feature = "sim")]
+mod simulated;
 
 use core::fmt;
 
@@ -60,7 +64,7 @@ pub enum Cluster {
 
 /// What was chosen for a problem and a pattern.
 #[derive(Clone, Debug)]
-#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only a prepared product reads the lists"))]
+#[cfg_attr(not(any(feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads the lists"))]
 pub struct BcsrPlan {
     problem: BcsrSpmm,
     configuration: &'static Configuration,

@@ -3,8 +3,12 @@
 //! [`CsrSpmm`] is the problem, [`CsrPlan`] the choice; both print, and planning needs no GPU. On a device a plan is
 //! prepared (`CsrPlan::prepare`, feature `gpu`) and then launched many times.
 
+#[cfg(any(feature = "gpu", feature = "sim"))]
+mod launch;
 #[cfg(feature = "gpu")]
 mod prepared;
+#[cfg(feature = "sim")]
+mod simulated;
 
 use core::fmt;
 

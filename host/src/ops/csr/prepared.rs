@@ -2,14 +2,16 @@
 
 use core::fmt;
 
-use kernels_gpu::csr::{Geometry, OutputKind};
-
 use super::CsrPlan;
-use crate::element::{Dtype, Element};
+use super::launch::{Arrays, arguments};
+use crate::element::Element;
 use crate::error::Error;
-use crate::formats::{CsrView, Layout};
-use crate::gpu::{Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, GpuError, Kernel, Stream};
-use crate::ops::{Operand, PlanError};
+use crate::formats::CsrView;
+#[cfg(doc)]
+use crate::gpu::GpuError;
+use crate::gpu::{Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, DevicePtr, Kernel, Stream};
+#[cfg(doc)]
+use crate::ops::PlanError;
 
 /// A CSR matrix on a device. Send and Sync: threads and streams may launch its products at once.
 pub struct CsrPrepared<T> {
@@ -28,12 +30,7 @@ impl CsrPlan {
     /// where it breaks an invariant of its format; [`GpuError::OutOfMemory`] with the bytes wanted and free; any other
     /// [`GpuError`] of the driver.
     pub fn prepare<T: Element>(&self, device: &Device, a: &CsrView<'_, T>) -> Result<CsrPrepared<T>, Error> {
-        self.problem.factors().check_sparse::<T>(a.num_rows, a.num_cols)?;
-        if a.num_entries() != self.num_entries {
-            return Err(PlanError::NotPlanned { operand: Operand::A }.into());
-        }
-        // The kernel follows offsets and indices wherever they lead.
-        a.check()?;
+        self.check_sparse(a)?;
         Ok(CsrPrepared {
             plan: self.clone(),
             kernel: device.kernel(self.configuration.spec)?,
@@ -81,97 +78,42 @@ impl<T: Element> CsrPrepared<T> {
         beta: f32,
         c: &mut DeviceDenseViewMut<'_, U>,
     ) -> Result<(), Error> {
-        self.plan.problem.factors().check_planned(&b, c)?;
-        match self.plan.problem.geometry(row_alignment(&b)) {
-            // SAFETY: the caller's promise.
-            Some(geometry) => Ok(unsafe { self.launch_with(stream, geometry, alpha, &b, beta, c) }?),
-            None => Ok(()),
-        }
-    }
-
-    /// # Safety
-    /// As [`launch`](Self::launch); B is aligned as `geometry` demands.
-    unsafe fn launch_with<U: Element>(
-        &self,
-        stream: &Stream,
-        geometry: Geometry,
-        alpha: f32,
-        b: &DeviceDenseView<'_, T>,
-        beta: f32,
-        c: &mut DeviceDenseViewMut<'_, U>,
-    ) -> Result<(), GpuError> {
-        let [b_row_stride, b_col_stride] = strides(b.layout(), b.leading_dimension());
-        let [c_row_stride, c_col_stride] = strides(c.layout(), c.leading_dimension());
-        let output = if U::DTYPE == Dtype::F32 { OutputKind::Float } else { OutputKind::Input };
+        let (b, c) = (b.placed(), c.placed());
+        self.plan.problem.factors().check_planned(b, c)?;
+        let Some(geometry) = self.plan.problem.geometry(b.line_alignment()) else { return Ok(()) };
+        let a = Arrays {
+            row_offsets: self.row_offsets.ptr(),
+            col_indices: self.col_indices.ptr(),
+            values: self.values.ptr(),
+        };
+        let arguments = arguments(a, geometry, alpha, b, beta, c);
         let params = (
-            self.row_offsets.ptr(),
-            self.col_indices.ptr(),
-            self.values.ptr(),
-            b.ptr(),
-            b_row_stride,
-            b_col_stride,
-            c.ptr(),
-            c_row_stride,
-            c_col_stride,
-            c.num_rows() as u32,
-            c.num_cols() as u32,
-            alpha,
-            beta,
-            output as u32,
-            geometry.columns as u32,
-            geometry.team_log2,
+            DevicePtr::of(arguments.row_offsets.as_ptr()),
+            DevicePtr::of(arguments.col_indices.as_ptr()),
+            DevicePtr::of(arguments.values.as_ptr()),
+            DevicePtr::of(arguments.b.as_ptr()),
+            arguments.b_row_stride,
+            arguments.b_col_stride,
+            DevicePtr::of(arguments.c),
+            arguments.c_row_stride,
+            arguments.c_col_stride,
+            arguments.num_rows,
+            arguments.num_cols,
+            arguments.alpha,
+            arguments.beta,
+            arguments.output,
+            arguments.columns,
+            arguments.team_log2,
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the arrays of A keep the invariants of
         // the format and live as long as `self`, which the caller keeps until the launch is done; the rest is the
         // caller's promise.
-        unsafe { self.kernel.launch((geometry.grid_x, geometry.grid_y), stream, params) }
+        Ok(unsafe { self.kernel.launch((geometry.grid_x, geometry.grid_y), stream, params) }?)
     }
 }
 
 impl<T: Element> fmt::Debug for CsrPrepared<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CsrPrepared").field("plan", &self.plan.to_string()).finish_non_exhaustive()
-    }
-}
-
-/// From row to row and from column to column, in elements.
-fn strides(layout: Layout, leading_dimension: usize) -> [u64; 2] {
-    match layout {
-        Layout::RowMajor => [leading_dimension as u64, 1],
-        Layout::ColumnMajor => [1, leading_dimension as u64],
-    }
-}
-
-/// The largest power of two that divides the address of every row of a row-major matrix.
-fn row_alignment<T: Element>(b: &DeviceDenseView<'_, T>) -> u64 {
-    let bits = b.ptr().0 | (b.leading_dimension() * size_of::<T>()) as u64;
-    // Where both are 0 there is no element.
-    1 << bits.trailing_zeros().min(63)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gpu::DevicePtr;
-
-    #[test]
-    fn alignment_is_that_of_base_and_distance() {
-        let alignment = |address, leading_dimension| {
-            // SAFETY: the view is not read.
-            let view = unsafe {
-                DeviceDenseView::<half::bf16>::from_raw_parts(
-                    DevicePtr(address),
-                    4,
-                    4,
-                    leading_dimension,
-                    Layout::RowMajor,
-                )
-            };
-            row_alignment(&view.expect("rows do not overlap"))
-        };
-        assert_eq!(alignment(512, 128), 256);
-        assert_eq!(alignment(512, 131), 2);
-        assert_eq!(alignment(512, 132), 8);
-        assert_eq!(alignment(516, 128), 4);
     }
 }

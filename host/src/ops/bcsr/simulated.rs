@@ -1,0 +1,70 @@
+//! A plan in the simulator.
+
+use super::BcsrPlan;
+use super::launch::{Lists, is_aligned};
+use crate::element::Element;
+use crate::error::Error;
+use crate::formats::{BcsrView, DenseView, DenseViewMut, Shape};
+#[cfg(doc)]
+use crate::ops::PlanError;
+use crate::sim::{Report, Simulated, SimulatedMemory};
+
+impl BcsrPlan {
+    /// Computes C = alpha A B + beta C by the plan's kernel in the simulator: what `prepare` and `launch` do on a device. With
+    /// `beta` 0, C is not read; with `alpha` 0, A and B are not.
+    ///
+    /// What is wrong with the kernel is in the report, and no error; C is then whatever it stored.
+    ///
+    /// # Errors
+    /// [`PlanError::ShapeMismatch`] and [`PlanError::NotPlanned`] where A, B or C is not what was planned for.
+    pub fn simulate<T: Element, U: Element>(
+        &self,
+        device: &Simulated,
+        a: &BcsrView<'_, T>,
+        alpha: f32,
+        b: DenseView<'_, T>,
+        beta: f32,
+        c: &mut DenseViewMut<'_, U>,
+    ) -> Result<Report, Error> {
+        self.check_sparse(a)?;
+        let mut memory = SimulatedMemory::default();
+        let (mut placed_b, placed_c) = memory.upload_factors(b, c);
+        self.problem.factors().check_planned(placed_b, placed_c)?;
+        if self.num_tiles() == 0 {
+            return Ok(Report::default());
+        }
+        if !is_aligned(placed_b) {
+            let (shape, data) = aligned(b);
+            placed_b = memory.upload_matrix("the aligned copy of B", shape, &data);
+        }
+        let values = memory.upload("values of A", &self.values(a));
+        let lists = Lists {
+            blocks: memory.upload("list of blocks", &self.blocks),
+            tiles: memory.upload("list of tiles", &self.tiles()),
+            tile_offsets: memory.upload("tile offsets", &self.schedule.offsets),
+        };
+        let map_a = memory.tensor_map(&self.a_map::<T>(values))?;
+        let map_b = memory.tensor_map(&self.b_map::<T>(values, placed_b))?;
+        let (simulate, grid) = (self.configuration.simulate, [self.grid(), 1, 1]);
+        let report = hopper_sim::launch(self.configuration.spec, grid, memory.get(), device.schedule(), || {
+            let arguments = self.arguments(lists, alpha, beta, placed_c);
+            // SAFETY: the arguments are the contract's; the lists and maps live in `memory`. Accesses outside of it, to
+            // which a wrong list could lead, are caught by the simulator.
+            unsafe { simulate(map_a.as_mut_ptr(), map_b.as_mut_ptr(), arguments) }
+        });
+        memory.download(placed_c, c);
+        device.add(&report);
+        Ok(report)
+    }
+}
+
+/// The matrix with lines that start at multiples of 16 bytes.
+fn aligned<T: Element>(b: DenseView<'_, T>) -> (Shape, Vec<T>) {
+    let leading_dimension = b.shape.line_len().next_multiple_of(16 / size_of::<T>());
+    let shape = Shape { leading_dimension, ..b.shape };
+    let mut data = vec![T::ZERO; shape.reach().unwrap_or(0)];
+    for (index, to) in data.chunks_mut(leading_dimension.max(1)).enumerate() {
+        to[..shape.line_len()].copy_from_slice(b.line(index));
+    }
+    (shape, data)
+}

@@ -1,0 +1,246 @@
+//! The GPU kernels against the reference, in the simulator: every kernel, on small shapes, in many orders of events.
+//!
+//! `HOPPER_SIM_SEEDS=n` runs each kernel with `n` seeds of every mode.
+
+#![cfg(feature = "sim")]
+
+mod suite;
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
+use hopper_sparse::ops::bcsr::{BcsrSpmm, Cluster};
+use hopper_sparse::ops::csr::CsrSpmm;
+use hopper_sparse::reference::naive::Unit;
+use hopper_sparse::sim::{Mode, Schedule, Simulated};
+use hopper_sparse::{Element, Result, bf16, f16};
+use kernels_gpu::bcsr::{BLayout, CONFIGURATIONS, Configuration, Dtype};
+use suite::operands::{Buffer, Padding, Random, Sparse, SparseArrays};
+use suite::products::{self, Runner};
+use suite::{Case, Format, Placement, Specials};
+
+/// So few that each works on several tiles.
+const MULTIPROCESSORS: u32 = 2;
+
+/// Runs a product in the simulator, and fails on any finding.
+struct InSimulator {
+    /// Of the next launch; the one after it has the next mode.
+    schedule: Cell<Schedule>,
+    /// The kernel that must be chosen, where it matters.
+    kernel: Option<&'static str>,
+}
+
+impl InSimulator {
+    /// All modes in turn, from a fresh seed on.
+    fn of_any_schedule() -> Self {
+        let schedule = Cell::new(Schedule::new(Mode::Fair, Random::fresh().next()));
+        Self { schedule, kernel: None }
+    }
+
+    fn device(&self) -> Simulated {
+        let schedule = self.schedule.get();
+        let next = Mode::ALL.iter().position(|mode| *mode == schedule.mode).map_or(0, |mode| mode + 1);
+        self.schedule.set(Schedule::new(Mode::ALL[next % Mode::ALL.len()], schedule.seed.wrapping_add(1)));
+        Simulated::new(schedule)
+    }
+
+    #[track_caller]
+    fn check(device: &Simulated) {
+        let report = device.report();
+        assert!(report.findings.is_empty(), "{:?}: {report}", device.schedule());
+    }
+}
+
+impl Runner for InSimulator {
+    fn multiply_bcsr<T: Element, U: Element>(
+        &self,
+        cluster: Cluster,
+        (alpha, beta): (f64, f64),
+        a: BcsrView<'_, T>,
+        b: DenseView<'_, T>,
+        c: &mut DenseViewMut<'_, U>,
+    ) -> Result<()> {
+        let problem = BcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
+        // A worker is a cluster: as many of these.
+        let multiprocessors = if cluster == Cluster::Two { 2 * MULTIPROCESSORS } else { MULTIPROCESSORS };
+        let plan = problem.plan_with(&a, multiprocessors, cluster)?;
+        if let Some(kernel) = self.kernel {
+            assert_eq!(plan.configuration().spec.name, kernel, "the plan is for another kernel");
+        }
+        let device = self.device();
+        plan.simulate(&device, &a, alpha as f32, b, beta as f32, c)?;
+        Self::check(&device);
+        Ok(())
+    }
+
+    fn multiply_csr<T: Element, U: Element>(
+        &self,
+        (alpha, beta): (f64, f64),
+        a: CsrView<'_, T>,
+        b: DenseView<'_, T>,
+        c: &mut DenseViewMut<'_, U>,
+    ) -> Result<()> {
+        let plan = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout()).plan(&a)?;
+        let device = self.device();
+        plan.simulate(&device, &a, alpha as f32, b, beta as f32, c)?;
+        Self::check(&device);
+        Ok(())
+    }
+}
+
+/// A problem for one kernel: five row blocks, one full, one empty, the last ragged, and two panels, so that the ring wraps
+/// and persistent tiles follow one another. The variants have every epilogue, and B where it must be copied first.
+fn case_for(kernel: &Configuration, variant: usize, seed: u64) -> Case {
+    let cluster = kernel.spec.cluster as usize;
+    let layout = |row: bool| if row { Layout::RowMajor } else { Layout::ColumnMajor };
+    let padding = |wide: bool| if wide { Padding::Wide } else { Padding::Tight };
+    let block = BlockShape { rows: kernel.block_rows, cols: kernel.block_cols };
+    // The fast epilogues want whole eights.
+    let ragged = [0, 0, 3, 5][variant % 4];
+    Case {
+        format: Format::Bcsr(block),
+        shape: (4 * kernel.block_rows + 40 - ragged, (2 * cluster - 1) * kernel.tile_n + 8 + ragged, 5 * 64 + 8),
+        density: 0.4,
+        b: Placement { layout: layout(kernel.b_layout == BLayout::Row), padding: padding(variant % 3 == 2) },
+        c: Placement { layout: layout(variant.is_multiple_of(2)), padding: padding(variant % 5 == 4) },
+        alpha: [1.0, -1.25][variant / 2 % 2],
+        beta: [0.0, 0.0, 0.0, 0.5][variant / 4 % 4],
+        seed,
+        unit: Unit::TensorCore,
+    }
+}
+
+/// Runs a kernel in some schedules; the variants of the problem go on from `variant`.
+fn check_kernel(kernel: &Configuration, schedules: impl Iterator<Item = Schedule>, variant: usize) {
+    let cluster = if kernel.spec.cluster == 2 { Cluster::Two } else { Cluster::One };
+    let mut random = Random::fresh();
+    for (index, schedule) in schedules.enumerate() {
+        let runner = InSimulator { schedule: Cell::new(schedule), kernel: Some(kernel.spec.name) };
+        let variant = variant + index;
+        let case = case_for(kernel, variant, random.next());
+        let float = variant % 7 >= 5;
+        match (kernel.dtype, float) {
+            (Dtype::Bf16, false) => products::check_case::<bf16, bf16>(&runner, &case, Specials::None, cluster),
+            (Dtype::Bf16, true) => products::check_case::<bf16, f32>(&runner, &case, Specials::None, cluster),
+            (Dtype::F16, false) => products::check_case::<f16, f16>(&runner, &case, Specials::None, cluster),
+            (Dtype::F16, true) => products::check_case::<f16, f32>(&runner, &case, Specials::None, cluster),
+        }
+    }
+}
+
+fn check_kernels(of: impl Fn(&Configuration) -> bool) {
+    let kernels: Vec<_> = CONFIGURATIONS.iter().enumerate().filter(|(_, kernel)| of(kernel)).collect();
+    assert!(!kernels.is_empty());
+    for (index, kernel) in kernels {
+        check_kernel(kernel, Schedule::all(1), 5 * index);
+    }
+}
+
+#[test]
+fn every_bcsr_kernel_with_bf16_and_128_rows() {
+    check_kernels(|kernel| kernel.dtype == Dtype::Bf16 && kernel.block_rows == 128);
+}
+
+#[test]
+fn every_bcsr_kernel_with_bf16_and_64_rows() {
+    check_kernels(|kernel| kernel.dtype == Dtype::Bf16 && kernel.block_rows == 64);
+}
+
+#[test]
+fn every_bcsr_kernel_with_f16_and_128_rows() {
+    check_kernels(|kernel| kernel.dtype == Dtype::F16 && kernel.block_rows == 128);
+}
+
+#[test]
+fn every_bcsr_kernel_with_f16_and_64_rows() {
+    check_kernels(|kernel| kernel.dtype == Dtype::F16 && kernel.block_rows == 64);
+}
+
+/// Every variant of the problem, by one kernel with a cluster and one without.
+#[test]
+fn every_epilogue() {
+    for name in ["bcsr_bf16_128x64_row_n256_c2", "bcsr_f16_64x32_col_n128"] {
+        let kernel = CONFIGURATIONS.iter().find(|kernel| kernel.spec.name == name).expect("a kernel of this name");
+        let seed = Random::fresh().next();
+        let schedules = (0..32).map(|index| Schedule::new(Mode::ALL[index % Mode::ALL.len()], seed ^ index as u64));
+        check_kernel(kernel, schedules, 0);
+    }
+}
+
+/// The suite of the CPU backend and of the GPU: nothing, one, less and more than a tile, every layout.
+#[test]
+fn the_suite_of_blocks() {
+    let runner = InSimulator::of_any_schedule();
+    products::check_bcsr::<bf16, bf16>(&runner, BlockShape { rows: 128, cols: 64 }, Cluster::Auto);
+    products::check_bcsr::<f16, f32>(&runner, BlockShape { rows: 64, cols: 128 }, Cluster::Auto);
+}
+
+#[test]
+fn every_csr_kernel_and_width() {
+    products::check_csr_widths(&InSimulator::of_any_schedule(), (19, 40));
+}
+
+/// Both layouts of B and C, with and without space between lines.
+#[test]
+fn every_csr_kernel_and_layout() {
+    let runner = InSimulator::of_any_schedule();
+    let mut random = Random::fresh();
+    for (index, shape) in
+        [(1, 1, 1), (5, 3, 0), (0, 5, 3), (7, 33, 50), (40, 17, 33), (130, 3, 9)].into_iter().enumerate()
+    {
+        for placement in 0..16 {
+            let placed = |bits: usize| Placement {
+                layout: if bits & 1 == 0 { Layout::RowMajor } else { Layout::ColumnMajor },
+                padding: if bits & 2 == 0 { Padding::Tight } else { Padding::Wide },
+            };
+            let (alpha, beta) = [(1.0, 0.0), (0.5, -2.0), (0.0, 0.75)][(index + placement) % 3];
+            let case = Case {
+                format: Format::Csr,
+                shape,
+                density: 0.3,
+                b: placed(placement),
+                c: placed(placement >> 2),
+                alpha,
+                beta,
+                seed: random.next(),
+                unit: Unit::Core,
+            };
+            match placement % 5 {
+                0 => products::check_case::<bf16, bf16>(&runner, &case, Specials::None, Cluster::Auto),
+                1 => products::check_case::<bf16, f32>(&runner, &case, Specials::None, Cluster::Auto),
+                2 => products::check_case::<f16, f16>(&runner, &case, Specials::None, Cluster::Auto),
+                3 => products::check_case::<f16, f32>(&runner, &case, Specials::None, Cluster::Auto),
+                _ => products::check_case::<f32, f32>(&runner, &case, Specials::None, Cluster::Auto),
+            }
+        }
+    }
+}
+
+/// 512 x 512 x 512 with at least a tenth of the blocks takes less than 5 s on two cores.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "measures a release build")]
+fn a_bcsr_kernel_is_quick() {
+    let block = BlockShape { rows: 128, cols: 64 };
+    let placed = Placement { layout: Layout::RowMajor, padding: Padding::Tight };
+    let mut random = Random::fresh();
+    let a = SparseArrays::<bf16>::random(Format::Bcsr(block), 512, 512, 0.1, &mut random);
+    let Sparse::Bcsr(a) = a.view() else { unreachable!("blocks were asked for") };
+    let b = Buffer::<bf16>::random(512, 512, placed, &mut random);
+    let mut c = Buffer::<bf16>::poisoned(512, 512, placed);
+    let problem = BcsrSpmm::new(&a, 512, bf16::DTYPE, Layout::RowMajor, Layout::RowMajor);
+    let plan = problem.plan(&a, 132).expect("a plan");
+    for mode in Mode::ALL {
+        let device = Simulated::new(Schedule::new(mode, random.next()));
+        let start = Instant::now();
+        let report = plan.simulate(&device, &a, 1.0, b.view(), 0.0, &mut c.view_mut()).expect("a launch");
+        let seconds = start.elapsed().as_secs_f64();
+        report.assert_clean();
+        println!(
+            "{plan}\n{mode:?}: {} blocks of 32, {} instructions, {seconds:.2} s",
+            a.num_blocks(),
+            report.num_instructions
+        );
+        assert!(seconds < 5.0, "{seconds} s");
+    }
+}
