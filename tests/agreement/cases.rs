@@ -383,20 +383,26 @@ impl Table {
         for (element, dims, box_dims, swizzle) in boxes {
             let (name, kernel) = kernels[dims.len() - 1];
             // Inside, over the ends, before the beginnings, in part, and altogether outside; an atom's beginning, and not.
-            let past = |by: i32| -> [i32; 5] {
-                core::array::from_fn(|dim| dims.get(dim).map_or(0, |&extent| extent as i32 - by))
+            // In the contiguous dimension a box begins at a multiple of 16 bytes.
+            let unit = 16 / element.bytes() as i32;
+            let past = |units: i32, by: i32| -> [i32; 5] {
+                core::array::from_fn(|dim| match dims.get(dim) {
+                    Some(&extent) if dim == 0 => (extent as i32 - 1) / unit * unit + units * unit,
+                    Some(&extent) => extent as i32 + by,
+                    Option::None => 0,
+                })
             };
             let places = [
                 ([0; 5], 0),
-                ([3, 1, 1, 1, 1], 1024),
-                (past(2), 384),
-                ([-3, -1, -1, -1, 0], 128),
-                ([-5, 2, 0, 1, 1], 0),
-                (past(-9), 0),
+                ([unit, 1, 1, 1, 1], 1024),
+                (past(0, -2), 384),
+                ([-unit, -1, -1, -1, 0], 128),
+                ([-2 * unit, 2, 0, 1, 1], 0),
+                (past(2, 9), 0),
             ];
             for (at, offset) in places {
                 let tensor = self.tensor(element, dims, box_dims, swizzle);
-                let bytes = (offset + tensor.box_bytes()).next_multiple_of(1024);
+                let bytes = (offset + 2 * tensor.box_bytes()).next_multiple_of(1024);
                 let details = format!("{element:?} {dims:?}, box {box_dims:?} {swizzle:?} at {at:?}, offset {offset}");
                 self.push(name, &details, Probe::Load { kernel, tensor, at, offset, bytes });
             }
@@ -428,8 +434,10 @@ impl Table {
             (adds_3d, Bf16, &[33, 9, 7], &[24, 5, 4], None),
         ];
         for ((name, kernel), element, dims, box_dims, swizzle) in boxes {
+            let unit = 16 / element.bytes() as i32;
+            let last = (dims[0] as i32 - 1) / unit * unit;
             for (at, offset) in
-                [([0; 5], 0), ([8, 3, 1, 0, 0], 384), ([17, 30, 5, 0, 0], 1024), ([-3, -1, -1, 0, 0], 0)]
+                [([0; 5], 0), ([2 * unit, 3, 1, 0, 0], 384), ([last, 30, 5, 0, 0], 1024), ([unit, 8, 8, 0, 0], 0)]
             {
                 let tensor = self.tensor(element, dims, box_dims, swizzle);
                 let operands = self.elements(element, (offset + tensor.box_bytes()).next_multiple_of(1024));

@@ -102,6 +102,15 @@ pub(crate) struct Piece {
     pub(crate) bytes: u32,
 }
 
+/// Which way a box goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// To shared memory.
+    Load,
+    /// To global memory.
+    Store,
+}
+
 impl TensorMap {
     /// A map that keeps the rules of `cuTensorMapEncodeTiled`.
     ///
@@ -205,24 +214,45 @@ impl TensorMap {
         self.box_dims[0] * self.element.bytes()
     }
 
+    /// Why no copy takes a box that begins at `at`, where none does.
+    ///
+    /// The device stops at such a box with an illegal instruction; seen on an H200, the documents do not say it.
+    pub(crate) fn refuses(&self, at: &[i32], way: Way) -> Option<String> {
+        let bytes = i64::from(at[0]) * i64::from(self.element.bytes());
+        if bytes.rem_euclid(16) != 0 {
+            return Some(format!(
+                "the box begins {bytes} bytes into the contiguous dimension: it must begin at a multiple of 16"
+            ));
+        }
+        let negative = way == Way::Store && at.iter().any(|&at| at < 0);
+        negative.then(|| format!("a store begins at {at:?}: only a load may begin before the tensor"))
+    }
+
     /// The bytes of the box whose first element has the coordinates `at`, in the order in which they lie in shared memory
-    /// from `shared` on before they are swizzled: densely, the first dimension fastest.
+    /// from `shared` on before they are swizzled: the first dimension fastest. Lines that are shorter than the swizzle's
+    /// span lie a span apart, others densely.
+    ///
+    /// A store writes whole units of 16 bytes: where a line of the tensor ends within one, the padding behind it, too (seen
+    /// on an H200).
     ///
     /// # Panics
     /// Where `at` has not as many coordinates as the tensor has dimensions.
-    pub(crate) fn pieces(&self, at: &[i32], shared: u32) -> Vec<Piece> {
+    pub(crate) fn pieces(&self, at: &[i32], shared: u32, way: Way) -> Vec<Piece> {
         assert_eq!(at.len(), self.rank(), "one coordinate for each dimension");
         let inner_bytes = self.inner_bytes();
         let element_bytes = i64::from(self.element.bytes());
         // Of a line of the box, the bytes from `low` to `high` lie inside of the tensor.
         let first = i64::from(at[0]) * element_bytes;
         let low = (-first).clamp(0, inner_bytes.into()) as u32;
-        let high = (self.dims[0] as i64 * element_bytes - first).clamp(low.into(), inner_bytes.into()) as u32;
+        let end = self.dims[0] as i64 * element_bytes;
+        let end = if way == Way::Store { (end + 15) / 16 * 16 } else { end };
+        let high = (end - first).clamp(low.into(), inner_bytes.into()) as u32;
+        let pitch = self.swizzle.span_bytes().unwrap_or(inner_bytes);
         let num_lines: u32 = self.box_dims[1..].iter().product();
         let mut pieces = Vec::new();
         for line in 0..num_lines {
             let start = self.line_address(at, line);
-            let line_shared = shared + line * inner_bytes;
+            let line_shared = shared + line * pitch;
             let mut offset = 0;
             while offset < inner_bytes {
                 let inside = start.is_some() && (low..high).contains(&offset);
@@ -342,7 +372,7 @@ mod tests {
     fn load(map: &TensorMap, at: &[i32], shared: u32, shared_bytes: usize) -> Vec<u8> {
         let mut memory = vec![0xff; shared_bytes];
         let mut total = 0;
-        for piece in map.pieces(at, shared) {
+        for piece in map.pieces(at, shared, Way::Load) {
             let to = &mut memory[piece.shared as usize..][..piece.bytes as usize];
             match piece.global {
                 // SAFETY: the tests' tensors live, and pieces lie inside of them.
@@ -394,8 +424,8 @@ mod tests {
         }
         // Far outside, and in lines that miss the tensor altogether.
         assert!(load(&map, &[100, 0, 0], 0, 4096).iter().take(map.box_bytes() as usize).all(|&byte| byte == 0));
-        assert!(map.pieces(&[-100, 0, 0], 0).iter().all(|piece| piece.global.is_none()));
-        assert!(map.pieces(&[i32::MIN, i32::MAX, 0], 0).iter().all(|piece| piece.global.is_none()));
+        assert!(map.pieces(&[-100, 0, 0], 0, Way::Load).iter().all(|piece| piece.global.is_none()));
+        assert!(map.pieces(&[i32::MIN, i32::MAX, 0], 0, Way::Load).iter().all(|piece| piece.global.is_none()));
     }
 
     #[test]
@@ -432,7 +462,7 @@ mod tests {
         let mut memory = bytes(64);
         let base = memory.as_mut_ptr().cast::<u8>();
         let map = map(base, &[11, 2], &[32], &[16, 2], TensorSwizzle::B32);
-        let pieces = map.pieces(&[0, 0], 128);
+        let pieces = map.pieces(&[0, 0], 128, Way::Load);
         let of_line: Vec<_> =
             pieces[..3].iter().map(|piece| (piece.global.is_some(), piece.shared, piece.bytes)).collect();
         assert_eq!(of_line, [(true, 128 + 16, 16), (true, 128, 6), (false, 134, 10)]);
@@ -483,5 +513,16 @@ mod tests {
         assert_eq!(sum(TensorElement::F16, f16::from_f32(2048.0), f16::from_f32(1.0)).to_f32(), 2048.0);
         assert_eq!(sum(TensorElement::Bf16, bf16::from_f32(256.0), bf16::from_f32(3.0)).to_f32(), 260.0);
         assert!(add(TensorElement::U8, &mut [1], &[2]).is_err());
+    }
+
+    #[test]
+    fn boxes_that_no_copy_takes() {
+        let mut line = vec![0_u8; 4096];
+        let map = TensorMap::new(TensorElement::U16, line.as_mut_ptr(), &[64, 8], &[128], &[32, 4], TensorSwizzle::B64);
+        let Ok(map) = map else { return };
+        assert!(map.refuses(&[3, 0], Way::Load).is_some_and(|text| text.contains("begins 6 bytes")));
+        assert!(map.refuses(&[-8, -1], Way::Load).is_none());
+        assert!(map.refuses(&[-8, 0], Way::Store).is_some());
+        assert!(map.refuses(&[8, 7], Way::Store).is_none());
     }
 }

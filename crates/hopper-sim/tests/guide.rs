@@ -34,6 +34,7 @@ const SPEC: KernelSpec = KernelSpec::new("product", 256, 1, 1, SharedMemory::<Sm
 /// C (64 x 64, f32) = A (64 x K) B (K x 64), K = 64 `steps`: warp group 0 loads, warp group 1 multiplies and stores.
 ///
 /// `consumer_warps` is what the ring is told; four is right.
+#[allow(clippy::erasing_op, clippy::identity_op)] // `seq!` writes an expression out for index 0, too.
 unsafe fn product(a: TensorMapRef<Operand>, b: TensorMapRef<Operand>, c: *mut u32, steps: u32, consumer_warps: u32) {
     // SAFETY: the specification asks for `Smem`'s bytes, and every thread is here. One thread produces; the four warps of
     // warp group 1 consume.
@@ -122,6 +123,11 @@ fn a_ring_that_is_told_of_too_many_consumers_hangs() {
         assert!(report.has(FindingKind::Deadlock), "{schedule:?}: {report}");
         let text = report.to_string();
         assert!(text.contains("4 of 8 arrivals"), "{text}");
+        let guide = include_str!("../../../docs/own-kernel.md");
+        for finding in &report.findings {
+            let at = finding.at.expect("a line");
+            assert!(guide.contains(&format!("guide.rs:{}:{}", at.line(), at.column())), "{at}");
+        }
     }
 }
 

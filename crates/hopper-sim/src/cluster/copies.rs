@@ -8,7 +8,7 @@ use super::{Cluster, State, WARP};
 use crate::finding::FindingKind;
 use crate::memory;
 use crate::shared::{BASE, TaskId};
-use crate::tensor_map::{Piece, TensorElement, add};
+use crate::tensor_map::{Piece, TensorElement, Way, add};
 
 /// What a task does when it is carried out.
 enum Work {
@@ -114,7 +114,7 @@ impl Cluster<'_> {
     ) {
         self.step(at);
         let (rank, shared) = self.resolve(at, destination, 16, 128);
-        let pieces = self.box_pieces(at, map, box_at, shared);
+        let pieces = self.box_pieces(at, map, box_at, shared, Way::Load);
         let (_, barrier) = self.resolve(at, barrier, 8, 8);
         self.load(at, rank, pieces, barrier, mask);
     }
@@ -122,13 +122,13 @@ impl Cluster<'_> {
     pub(crate) fn tensor_store(&self, at: At, map: *const u8, box_at: &[i32], source: u32, kind: StoreKind) {
         self.step(at);
         let shared = self.resolve_own(at, source, 16, 128);
-        let pieces = self.box_pieces(at, map, box_at, shared);
+        let pieces = self.box_pieces(at, map, box_at, shared, Way::Store);
         let element = self.memory.map(map).map(|map| map.element);
         self.store(at, pieces, element.filter(|_| kind == StoreKind::Add));
     }
 
     /// The pieces of a box, all of them allocated.
-    fn box_pieces(&self, at: At, map: *const u8, box_at: &[i32], shared: u32) -> Vec<Piece> {
+    fn box_pieces(&self, at: At, map: *const u8, box_at: &[i32], shared: u32, way: Way) -> Vec<Piece> {
         let Some(map) = self.memory.map(map) else {
             self.fatal(FindingKind::BadOperand, at, format!("no tensor map lies at {:#x}", map as usize));
         };
@@ -136,7 +136,10 @@ impl Cluster<'_> {
             let details = format!("{} coordinates for a tensor map of rank {}", box_at.len(), map.rank());
             self.fatal(FindingKind::BadOperand, at, details);
         }
-        let pieces = map.pieces(box_at, shared);
+        if let Some(details) = map.refuses(box_at, way) {
+            self.fatal(FindingKind::BadOperand, at, details);
+        }
+        let pieces = map.pieces(box_at, shared, way);
         let inside = || pieces.iter().filter_map(|piece| Some((piece.global? as usize, piece.bytes as usize)));
         if let (Some(first), Some(last)) = (inside().min(), inside().max()) {
             let span = last.0 + last.1 - first.0;

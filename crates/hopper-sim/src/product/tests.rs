@@ -31,7 +31,7 @@ impl Memory {
 
     /// Brings a box of a matrix whose elements are their own positions, as a tensor copy does.
     fn load(&mut self, map: &TensorMap, at: &[i32], shared: u32) {
-        for piece in map.pieces(at, shared) {
+        for piece in map.pieces(at, shared, crate::tensor_map::Way::Load) {
             for byte in (0..piece.bytes).step_by(2) {
                 let from = piece.global.unwrap().wrapping_add(byte as usize).cast::<u16>();
                 // SAFETY: the boxes of these tests lie inside of their matrices, which live.

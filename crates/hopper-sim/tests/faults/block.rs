@@ -106,16 +106,16 @@ fn missing_warps() {
 #[test]
 fn barriers_in_collision() {
     let kind = FindingKind::BarrierCollision;
-    caught(kind, "bar_", "barrier 1 of 256 threads, but of 224 at", run(Fault::CountsOfTwoSizes));
-    caught(kind, "bar_", "barrier 1", run(Fault::OneIdForBoth));
+    caught(kind, "barrier_", "barrier 1 of 256 threads, but of 224 at", run(Fault::CountsOfTwoSizes));
+    caught(kind, "barrier_", "barrier 1", run(Fault::OneIdForBoth));
     caught(kind, "barrier_sync(OWN, 128)", "barrier 3 is used by warps", run(Fault::OneIdForTwoGroups));
     caught(kind, "// for what is written", "barrier 1 is used by warps", run(Fault::CountOfWriters));
 }
 
 #[test]
 fn wrong_operands() {
-    caught(FindingKind::BadOperand, "bar_", "barrier 16 of 256 threads", run(Fault::SeventeenthBarrier));
-    caught(FindingKind::BadOperand, "bar_", "barrier 1 of 250 threads", run(Fault::CountNoMultipleOfAWarp));
+    caught(FindingKind::BadOperand, "barrier_", "barrier 16 of 256 threads", run(Fault::SeventeenthBarrier));
+    caught(FindingKind::BadOperand, "barrier_", "barrier 1 of 250 threads", run(Fault::CountNoMultipleOfAWarp));
 }
 
 #[test]
