@@ -267,7 +267,8 @@ impl Product<'_> {
 
     /// Carries it out on `d`, row-major, 64 x `n`. `read` gives the 16-bit element at a shared address.
     ///
-    /// Products of two elements are exact in fp32; they are added to D in fp32 in the order of K.
+    /// The products of one instruction are added up exactly, and to D; what lies beyond the last bit of fp32 is cut off. The
+    /// PTX ISA leaves the precision open; this accounts for the errors seen on an H200.
     ///
     /// # Errors
     /// As [`Product::check`], and where the metadata gives two values the same place. `d` is as it was then.
@@ -302,17 +303,35 @@ impl Product<'_> {
                 *value = to_f32(self.element, read(address));
             }
         }
+        let mut sums = vec![0.0; n];
         for (row, values) in d.chunks_exact_mut(n).zip(&a) {
             if self.scale_d == 0 {
                 row.fill(0.0);
             }
+            for (sum, d) in sums.iter_mut().zip(&*row) {
+                *sum = f64::from(*d);
+            }
             for &(k, value) in values {
-                for (d, b) in row.iter_mut().zip(&b[k * n..]) {
-                    *d += value * b;
+                let value = f64::from(value);
+                for (sum, b) in sums.iter_mut().zip(&b[k * n..]) {
+                    *sum += value * f64::from(*b);
                 }
+            }
+            for (d, sum) in row.iter_mut().zip(&sums) {
+                *d = cut(*sum);
             }
         }
         Ok(())
+    }
+}
+
+/// The nearest number of fp32 that is not farther from zero.
+fn cut(exact: f64) -> f32 {
+    let nearest = exact as f32;
+    if nearest.is_finite() && f64::from(nearest).abs() > exact.abs() {
+        f32::from_bits(nearest.to_bits() - 1)
+    } else {
+        nearest
     }
 }
 
