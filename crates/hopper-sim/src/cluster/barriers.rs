@@ -9,6 +9,39 @@ use super::{Cluster, State, Status, WARP, Wait};
 use crate::finding::FindingKind;
 use crate::mbarrier::{Mbarrier, Outcome};
 use crate::schedule::Mode;
+use crate::shared::BASE;
+
+/// What a thread does where what it asks for is not complete yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Incomplete {
+    /// It waits.
+    Wait,
+    /// It goes on.
+    GoOn,
+}
+
+/// Which way `setmaxnreg` goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resize {
+    /// Gives registers up.
+    Dec,
+    /// Takes more.
+    Inc,
+}
+
+impl Resize {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Dec => "setmaxnreg.dec",
+            Self::Inc => "setmaxnreg.inc",
+        }
+    }
+}
+
+/// A barrier, in words.
+fn name_of((rank, address): (usize, u32)) -> String {
+    format!("the mbarrier at byte {} of block {rank}", address - BASE)
+}
 
 /// One of a block's sixteen barriers.
 #[derive(Clone, Default)]
@@ -22,7 +55,7 @@ pub(crate) struct BlockBarrier {
 }
 
 impl Cluster<'_> {
-    pub(crate) fn bar(&self, at: At, id: u32, threads: u32, waits: bool) {
+    pub(crate) fn bar(&self, at: At, id: u32, threads: u32, incomplete: Incomplete) {
         self.step(at);
         let (thread, rank) = (self.current.get(), self.rank());
         if id > 15 || !threads.is_multiple_of(WARP as u32) || threads == 0 {
@@ -45,7 +78,7 @@ impl Cluster<'_> {
         if barrier.arrived.len() < threads as usize {
             let phase = barrier.phase;
             drop(state);
-            if waits {
+            if incomplete == Incomplete::Wait {
                 self.wait(Wait::Barrier(id), at);
                 debug_assert!(self.state.borrow().blocks[rank].barriers[id as usize].phase > phase);
             }
@@ -64,8 +97,7 @@ impl Cluster<'_> {
         if let Some(details) = collision {
             self.fault(&mut state, FindingKind::BarrierCollision, at, details);
         }
-        let block = rank * self.block_threads()..(rank + 1) * self.block_threads();
-        for other in block {
+        for other in self.threads_of(rank) {
             if matches!(state.threads[other].status, Status::Waiting(Wait::Barrier(waited), _) if waited == id) {
                 state.set_status(other, Status::Ready);
             }
@@ -85,7 +117,6 @@ impl Cluster<'_> {
         state.cluster_arrived += 1;
         if state.cluster_arrived == state.threads.len() {
             state.cluster_arrived = 0;
-            state.cluster_phase += 1;
             for thread in &mut state.threads {
                 thread.in_cluster_barrier = false;
             }
@@ -116,7 +147,7 @@ impl Cluster<'_> {
     }
 
     /// `setmaxnreg`, by a whole warp.
-    pub(crate) fn setmaxnreg(&self, at: At, name: &'static str, count: u32) {
+    pub(crate) fn setmaxnreg(&self, at: At, resize: Resize, count: u32) {
         if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
             self.fatal(
                 FindingKind::BadOperand,
@@ -125,15 +156,18 @@ impl Cluster<'_> {
             );
         }
         let (warp, rank) = (self.current.get() / WARP, self.rank());
-        self.meet_for(at, name, |_| ());
+        self.meet_for(at, resize.name(), |_| ());
         loop {
             let mut state = self.state.borrow_mut();
             let had = state.warps[warp].registers;
             let more = (i64::from(count) - i64::from(had)) * WARP as i64;
-            let wrong = if name.ends_with("inc") { more < 0 } else { more > 0 };
+            let wrong = match resize {
+                Resize::Dec => more > 0,
+                Resize::Inc => more < 0,
+            };
             if wrong {
                 drop(state);
-                self.fatal(FindingKind::BadOperand, at, format!("{name} to {count} registers from {had}"));
+                self.fatal(FindingKind::BadOperand, at, format!("{} to {count} registers from {had}", resize.name()));
             }
             if state.blocks[rank].free_registers >= more {
                 state.blocks[rank].free_registers -= more;
@@ -169,7 +203,7 @@ impl Cluster<'_> {
         }
         let mut state = self.state.borrow_mut();
         if state.mbarriers.contains_key(&key) {
-            let details = format!("the mbarrier at byte {} is initialised twice", offset - crate::shared::BASE);
+            let details = format!("the mbarrier at byte {} is initialised twice", offset - BASE);
             self.fault(&mut state, FindingKind::BadBarrier, at, details);
         }
         state.blocks[key.0].shared.poke(offset, &[0; 8]);
@@ -192,12 +226,10 @@ impl Cluster<'_> {
         let state = self.state.borrow();
         if !state.mbarriers.contains_key(&key) {
             drop(state);
-            let details =
-                format!("no mbarrier is initialised at byte {} of block {}", key.1 - crate::shared::BASE, key.0);
+            let details = format!("no mbarrier is initialised at byte {} of block {}", key.1 - BASE, key.0);
             self.fatal(FindingKind::BadBarrier, at, details);
         }
-        let block = key.0 * self.block_threads()..(key.0 + 1) * self.block_threads();
-        let ended = block.clone().all(|thread| state.threads[thread].status == Status::Ended);
+        let ended = self.threads_of(key.0).all(|thread| state.threads[thread].status == Status::Ended);
         if ended {
             drop(state);
             let details = format!("block {} of the cluster has ended: its shared memory is no more", key.0);
@@ -210,8 +242,7 @@ impl Cluster<'_> {
     pub(crate) fn check_no_barrier(&self, state: &mut State, at: At, rank: usize, address: u32, num_bytes: u32) {
         let near = (rank, address.saturating_sub(7))..(rank, address + num_bytes);
         if let Some((&(_, barrier), _)) = state.mbarriers.range(near).next() {
-            let details =
-                format!("a write over the mbarrier at byte {} of block {rank}", barrier - crate::shared::BASE);
+            let details = format!("a write over {}", name_of((rank, barrier)));
             self.fault(state, FindingKind::BadBarrier, at, details);
         }
     }
@@ -221,10 +252,8 @@ impl Cluster<'_> {
         let (thread, fences) = state.mbarrier(key).initialised;
         if state.threads[thread].init_fences <= fences {
             let details = format!(
-                "the mbarrier at byte {} of block {} was initialised by thread {}, with no fence.mbarrier_init or \
-                 fence.proxy.async after it",
-                key.1 - crate::shared::BASE,
-                key.0,
+                "{} was initialised by thread {}, with no fence.mbarrier_init or fence.proxy.async after it",
+                name_of(key),
                 thread % self.block_threads()
             );
             self.fault(state, FindingKind::MissingProxyFence, at, details);
@@ -249,13 +278,13 @@ impl Cluster<'_> {
         self.state.borrow_mut().mbarrier(key).expect(bytes);
     }
 
-    /// Whether the phase is complete; waits for it where `waits`.
-    pub(crate) fn mbarrier_wait(&self, at: At, address: u32, parity: u32, waits: bool) -> bool {
+    /// Whether the phase is complete.
+    pub(crate) fn mbarrier_wait(&self, at: At, address: u32, parity: u32, incomplete: Incomplete) -> bool {
         self.step(at);
         if parity > 1 {
             self.fatal(FindingKind::BadOperand, at, format!("parity {parity}"));
         }
-        let key = self.mbarrier(at, address);
+        let (key, waits) = (self.mbarrier(at, address), incomplete == Incomplete::Wait);
         {
             let mut state = self.state.borrow_mut();
             // The instruction may give up early: its caller must ask again.
@@ -276,7 +305,7 @@ impl Cluster<'_> {
 
     /// What an event at a barrier leads to.
     pub(crate) fn settle(&self, state: &mut State, key: (usize, u32), outcome: Outcome, thread: usize, at: At) {
-        let name = format!("the mbarrier at byte {} of block {}", key.1 - crate::shared::BASE, key.0);
+        let name = name_of(key);
         let fault = match outcome {
             Outcome::Open => return,
             Outcome::Complete => None,

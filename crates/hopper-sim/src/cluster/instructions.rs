@@ -2,6 +2,7 @@
 
 use hopper_std::sim::{At, BulkWait, Fence, Machine, Shuffle, Special, StoreKind, Wgmma};
 
+use super::barriers::{Incomplete, Resize};
 use super::{Cluster, WARP};
 use crate::finding::FindingKind;
 use crate::fragments::{self, Rows};
@@ -170,11 +171,11 @@ impl Machine for Cluster<'_> {
     }
 
     fn barrier_sync(&self, at: At, id: u32, threads: Option<u32>) {
-        self.bar(at, id, threads.unwrap_or(self.spec.threads), true);
+        self.bar(at, id, threads.unwrap_or(self.spec.threads), Incomplete::Wait);
     }
 
     fn barrier_arrive(&self, at: At, id: u32, threads: u32) {
-        self.bar(at, id, threads, false);
+        self.bar(at, id, threads, Incomplete::GoOn);
     }
 
     fn fence(&self, at: At, fence: Fence) {
@@ -182,11 +183,11 @@ impl Machine for Cluster<'_> {
     }
 
     fn setmaxnreg_dec(&self, at: At, count: u32) {
-        self.setmaxnreg(at, "setmaxnreg.dec", count);
+        self.setmaxnreg(at, Resize::Dec, count);
     }
 
     fn setmaxnreg_inc(&self, at: At, count: u32) {
-        self.setmaxnreg(at, "setmaxnreg.inc", count);
+        self.setmaxnreg(at, Resize::Inc, count);
     }
 
     fn mapa(&self, at: At, address: u32, rank: u32) -> u32 {
@@ -229,11 +230,11 @@ impl Machine for Cluster<'_> {
     }
 
     fn mbarrier_try_wait(&self, at: At, barrier: u32, parity: u32) -> bool {
-        self.mbarrier_wait(at, barrier, parity, true)
+        self.mbarrier_wait(at, barrier, parity, Incomplete::Wait)
     }
 
     fn mbarrier_test_wait(&self, at: At, barrier: u32, parity: u32) -> bool {
-        self.mbarrier_wait(at, barrier, parity, false)
+        self.mbarrier_wait(at, barrier, parity, Incomplete::GoOn)
     }
 
     fn bulk_load(&self, at: At, destination: u32, source: *const u8, bytes: u32, barrier: u32, mask: Option<u16>) {

@@ -143,7 +143,6 @@ pub(crate) struct State {
     pub(crate) last_accumulator: u32,
     /// Threads that have arrived at the cluster's barrier.
     pub(crate) cluster_arrived: usize,
-    pub(crate) cluster_phase: u64,
     pub(crate) random: Random,
     pub(crate) findings: Vec<Finding>,
     seen: HashSet<(FindingKind, Option<(u32, u32)>)>,
@@ -217,7 +216,6 @@ impl<'a> Cluster<'a> {
             last_task: 0,
             last_accumulator: 0,
             cluster_arrived: 0,
-            cluster_phase: 0,
             random: Random::new(seed.next()),
             findings: Vec::new(),
             seen: HashSet::new(),
@@ -253,6 +251,11 @@ impl<'a> Cluster<'a> {
         let block = group / groups * self.block_threads();
         let first = group % groups * GROUP;
         block + first..block + (first + GROUP).min(self.block_threads())
+    }
+
+    /// The threads of a block.
+    pub(crate) fn threads_of(&self, rank: usize) -> core::ops::Range<usize> {
+        rank * self.block_threads()..(rank + 1) * self.block_threads()
     }
 
     /// The rank of the block that runs.

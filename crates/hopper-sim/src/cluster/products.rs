@@ -156,8 +156,7 @@ impl Cluster<'_> {
 
     /// The proxy fences of a block's threads.
     pub(crate) fn epochs(&self, state: &State, rank: usize) -> Vec<u32> {
-        let threads = rank * self.block_threads()..(rank + 1) * self.block_threads();
-        state.threads[threads].iter().map(|thread| thread.epoch).collect()
+        state.threads[self.threads_of(rank)].iter().map(|thread| thread.epoch).collect()
     }
 
     /// The accumulator that the registers name, or a new one that holds their values. The registers name it afterwards.

@@ -58,12 +58,11 @@ impl Cluster<'_> {
             discard(&self, routine);
         }
         let mut state = self.state.into_inner();
-        let report_of = |state: &mut State| Report {
+        Report {
             findings: core::mem::take(&mut state.findings),
             bank_conflicts: state.bank_conflicts,
             num_instructions: state.num_instructions,
-        };
-        report_of(&mut state)
+        }
     }
 
     fn routine(&self, thread: usize, kernel: &(dyn Fn() + Sync)) -> Routine {
