@@ -7,6 +7,9 @@
 mod suite;
 
 use std::cell::Cell;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
@@ -132,9 +135,19 @@ fn check_kernel(kernel: &Configuration, schedules: impl Iterator<Item = Schedule
 fn check_kernels(of: impl Fn(&Configuration) -> bool) {
     let kernels: Vec<_> = CONFIGURATIONS.iter().enumerate().filter(|(_, kernel)| of(kernel)).collect();
     assert!(!kernels.is_empty());
-    for (index, kernel) in kernels {
-        check_kernel(kernel, Schedule::all(1), 5 * index);
-    }
+    let schedules = Schedule::all(1);
+    // A thread takes the next kernel: with many seeds each takes minutes.
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(|| {
+                while let Some((index, kernel)) = kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    check_kernel(kernel, schedules.clone(), 5 * index);
+                    println!("{}: {} runs, no finding", kernel.spec.name, schedules.clone().count());
+                }
+            });
+        }
+    });
 }
 
 #[test]

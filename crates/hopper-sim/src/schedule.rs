@@ -1,5 +1,7 @@
 //! In which order things happen: fixed by a mode and a seed.
 
+use std::ops::Range;
+
 /// How the simulator chooses among what may happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -35,10 +37,24 @@ impl Schedule {
         Self { mode, seed }
     }
 
-    /// Every mode with `HOPPER_SIM_SEEDS` seeds each, or `default` where it is not set.
-    pub fn all(default: u64) -> impl Iterator<Item = Self> {
-        let seeds = std::env::var("HOPPER_SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-        (0..seeds).flat_map(|seed| Mode::ALL.into_iter().map(move |mode| Self { mode, seed }))
+    /// Every mode with each seed of `HOPPER_SIM_SEEDS`: a count `n`, or a range `first..end` (so that machines can share
+    /// the work); the seeds under `default` where it is not set.
+    ///
+    /// # Panics
+    /// If the variable says neither.
+    pub fn all(default: u64) -> impl Iterator<Item = Self> + Clone {
+        let seeds = match std::env::var("HOPPER_SIM_SEEDS") {
+            Ok(text) => seeds(&text).unwrap_or_else(|| panic!("HOPPER_SIM_SEEDS is `{text}`, not `n` or `first..end`")),
+            Err(_) => 0..default,
+        };
+        seeds.flat_map(|seed| Mode::ALL.into_iter().map(move |mode| Self { mode, seed }))
+    }
+}
+
+fn seeds(text: &str) -> Option<Range<u64>> {
+    match text.split_once("..") {
+        Some((first, end)) => Some(first.parse().ok()?..end.parse().ok()?),
+        None => Some(0..text.parse().ok()?),
     }
 }
 
@@ -62,5 +78,19 @@ impl Random {
     /// A number under `limit`, which is not 0.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seeds;
+
+    #[test]
+    fn seeds_are_a_count_or_a_range() {
+        assert_eq!(seeds("3"), Some(0..3));
+        assert_eq!(seeds("20..25"), Some(20..25));
+        for text in ["", "x", "1..", "..2", "1..x", "-1"] {
+            assert_eq!(seeds(text), None, "{text}");
+        }
     }
 }
