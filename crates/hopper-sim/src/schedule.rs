@@ -36,8 +36,13 @@ impl Schedule {
     }
 
     /// Every mode with `HOPPER_SIM_SEEDS` seeds each, or `default` where it is not set.
+    ///
+    /// # Panics
+    /// Where the variable is no number: a test that takes it for 3 would say less than it was asked to.
     pub fn all(default: u64) -> impl Iterator<Item = Self> {
-        let seeds = std::env::var("HOPPER_SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+        let seeds = std::env::var("HOPPER_SIM_SEEDS").map_or(default, |text| {
+            text.parse().unwrap_or_else(|_| panic!("HOPPER_SIM_SEEDS is {text:?}, which is no number of seeds"))
+        });
         (0..seeds).flat_map(|seed| Mode::ALL.into_iter().map(move |mode| Self { mode, seed }))
     }
 }

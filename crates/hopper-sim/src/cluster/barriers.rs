@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hopper_std::sim::{At, Fence};
 use hopper_std::spec::REGISTERS;
 
-use super::{Cluster, State, Status, WARP, Wait};
+use super::{Cluster, ClusterBarrier, State, Status, WARP, Wait};
 use crate::finding::FindingKind;
 use crate::mbarrier::{Mbarrier, Outcome};
 use crate::schedule::Mode;
@@ -39,31 +39,33 @@ impl Resize {
 }
 
 /// A barrier, in words.
-fn name_of((rank, address): (usize, u32)) -> String {
+pub(crate) fn name_of((rank, address): (usize, u32)) -> String {
     format!("the mbarrier at byte {} of block {rank}", address - BASE)
 }
 
 /// One of a block's sixteen barriers.
 #[derive(Clone, Default)]
 pub(crate) struct BlockBarrier {
-    /// Threads that complete it, and where the first said so.
-    pub(crate) expected: Option<(u32, At)>,
+    /// Threads that complete it, `None` for all of the block, and where the first said so.
+    expected: Option<(Option<u32>, At)>,
     pub(crate) arrived: Vec<usize>,
     /// The warps that completed it the first time, and where.
     members: Option<(BTreeSet<usize>, At)>,
-    pub(crate) phase: u64,
 }
 
 impl Cluster<'_> {
-    pub(crate) fn bar(&self, at: At, id: u32, threads: u32, incomplete: Incomplete) {
+    /// Arrives at a barrier of `count` threads, or of all threads of the block that have not ended.
+    pub(crate) fn bar(&self, at: At, id: u32, count: Option<u32>, incomplete: Incomplete) {
         self.step(at);
         let (thread, rank) = (self.current.get(), self.rank());
+        let threads = count.unwrap_or(self.spec.threads);
         if id > 15 || !threads.is_multiple_of(WARP as u32) || threads == 0 {
             self.fatal(FindingKind::BadOperand, at, format!("barrier {id} of {threads} threads"));
         }
         let mut state = self.state.borrow_mut();
         let barrier = &mut state.blocks[rank].barriers[id as usize];
-        let (expected, first) = *barrier.expected.get_or_insert((threads, at));
+        let (expected, first) = *barrier.expected.get_or_insert((count, at));
+        let expected = expected.unwrap_or(self.spec.threads);
         if expected != threads {
             let details = format!("barrier {id} of {threads} threads, but of {expected} at {first}");
             drop(state);
@@ -75,27 +77,58 @@ impl Cluster<'_> {
             self.fatal(FindingKind::BarrierCollision, at, details);
         }
         barrier.arrived.push(thread);
-        if barrier.arrived.len() < threads as usize {
-            let phase = barrier.phase;
+        if barrier.arrived.len() < self.needed(&state, rank, id) {
             drop(state);
             if incomplete == Incomplete::Wait {
                 self.wait(Wait::Barrier(id), at);
-                debug_assert!(self.state.borrow().blocks[rank].barriers[id as usize].phase > phase);
             }
             return;
         }
+        self.complete_bar(&mut state, rank, id, thread, at);
+    }
+
+    /// Arrivals that complete a barrier. Where it is of all threads, those that have ended do not count: PTX ISA 9.7.19,
+    /// `exit`.
+    pub(crate) fn needed(&self, state: &State, rank: usize, id: u32) -> usize {
+        match state.blocks[rank].barriers[id as usize].expected {
+            None => 0,
+            Some((Some(count), _)) => count as usize,
+            Some((None, _)) => {
+                let goes_on = |thread: &usize| state.threads[*thread].status != Status::Ended;
+                self.threads_of(rank).filter(goes_on).count()
+            }
+        }
+    }
+
+    /// Completes the barriers that waited for a thread which has ended, and for no other.
+    pub(crate) fn settle_barriers(&self, state: &mut State, ended: usize) {
+        let rank = self.rank_of(ended);
+        for id in 0..16 {
+            let barrier = &state.blocks[rank].barriers[id as usize];
+            if let Some((None, at)) = barrier.expected
+                && let Some(&last) = barrier.arrived.last()
+                && barrier.arrived.len() == self.needed(state, rank, id)
+            {
+                self.complete_bar(state, rank, id, last, at);
+            }
+        }
+        state.settle_cluster_barrier();
+    }
+
+    /// Lets go on who waits at a barrier, at which `thread` was the last to arrive.
+    fn complete_bar(&self, state: &mut State, rank: usize, id: u32, thread: usize, at: At) {
+        let barrier = &mut state.blocks[rank].barriers[id as usize];
         let members: BTreeSet<usize> = barrier.arrived.drain(..).map(|thread| thread / WARP).collect();
-        barrier.expected = None;
-        barrier.phase += 1;
+        let of_all = matches!(barrier.expected.take(), Some((None, _)));
         let collision = match &barrier.members {
-            Some((before, first)) if *before != members => Some(format!(
+            Some((before, first)) if *before != members && !of_all => Some(format!(
                 "barrier {id} is used by warps {members:?}, but by warps {before:?} at {first}: two groups, one id"
             )),
             _ => None,
         };
         barrier.members.get_or_insert((members, at));
         if let Some(details) = collision {
-            self.fault(&mut state, FindingKind::BarrierCollision, at, details);
+            self.fault_of(state, thread, FindingKind::BarrierCollision, Some(at), details);
         }
         for other in self.threads_of(rank) {
             if matches!(state.threads[other].status, Status::Waiting(Wait::Barrier(waited), _) if waited == id) {
@@ -109,27 +142,28 @@ impl Cluster<'_> {
         self.step(at);
         let thread = self.current.get();
         let mut state = self.state.borrow_mut();
-        if core::mem::replace(&mut state.threads[thread].in_cluster_barrier, true) {
+        if state.threads[thread].cluster_barrier != ClusterBarrier::Outside {
             drop(state);
             let details = "a second arrival at the cluster's barrier, with no wait between".to_owned();
             self.fatal(FindingKind::ArrivalOverrun, at, details);
         }
-        state.cluster_arrived += 1;
-        if state.cluster_arrived == state.threads.len() {
-            state.cluster_arrived = 0;
-            for thread in &mut state.threads {
-                thread.in_cluster_barrier = false;
-            }
-            state.wake(|wait| wait == Wait::Cluster);
-        }
+        state.threads[thread].cluster_barrier = ClusterBarrier::Arrived;
+        state.settle_cluster_barrier();
     }
 
     pub(crate) fn cluster_wait(&self, at: At) {
         self.step(at);
-        let waits = self.state.borrow().threads[self.current.get()].in_cluster_barrier;
-        if waits {
-            self.wait(Wait::Cluster, at);
+        let thread = self.current.get();
+        let known = self.state.borrow().threads[thread].cluster_barrier;
+        match known {
+            ClusterBarrier::Outside => {
+                let details = "a wait at the cluster's barrier, with no arrival before it".to_owned();
+                self.fatal(FindingKind::BadBarrier, at, details);
+            }
+            ClusterBarrier::Arrived => self.wait(Wait::Cluster, at),
+            ClusterBarrier::Complete => {}
         }
+        self.state.borrow_mut().threads[thread].cluster_barrier = ClusterBarrier::Outside;
     }
 
     pub(crate) fn fence(&self, at: At, fence: Fence) {
@@ -156,7 +190,7 @@ impl Cluster<'_> {
             );
         }
         let (warp, rank) = (self.current.get() / WARP, self.rank());
-        self.meet_for(at, resize.name(), |_| ());
+        self.meet_for(at, resize.name(), |state| self.check_resize(state, at, (resize, count)));
         loop {
             let mut state = self.state.borrow_mut();
             let had = state.warps[warp].registers;
@@ -177,6 +211,40 @@ impl Cluster<'_> {
             }
             drop(state);
             self.wait(Wait::Registers(count), at);
+        }
+    }
+
+    /// The warps of a warp group must execute the same `setmaxnreg` in the same order. PTX ISA 9.7.19.5.
+    fn check_resize(&self, state: &mut State, at: At, own: (Resize, u32)) {
+        let thread = self.current.get();
+        let index = state.warps[thread / WARP].num_resizes;
+        state.warps[thread / WARP].num_resizes += 1;
+        let resizes = &mut state.resizes[self.group_of(thread)];
+        match resizes.get(index) {
+            None => resizes.push((own, at)),
+            Some(&(first, _)) if first == own => {}
+            Some(&((resize, count), first)) => {
+                let details = format!(
+                    "{} to {} registers, while another warp of the warp group executes {} to {count} at {first}",
+                    own.0.name(),
+                    own.1,
+                    resize.name()
+                );
+                self.fault(state, FindingKind::Divergence, at, details);
+            }
+        }
+    }
+
+    /// Whether the warps of each warp group have executed each `setmaxnreg`.
+    pub(crate) fn check_resizes(&self, state: &mut State) {
+        for group in 0..state.groups.len() {
+            for first in self.group_threads(group).step_by(WARP) {
+                let Some(&((resize, _), at)) = state.resizes[group].get(state.warps[first / WARP].num_resizes) else {
+                    continue;
+                };
+                let details = format!("{} of a warp group, but not of this warp of it", resize.name());
+                self.fault_of(state, first, FindingKind::Divergence, Some(at), details);
+            }
         }
     }
 
@@ -203,7 +271,7 @@ impl Cluster<'_> {
         }
         let mut state = self.state.borrow_mut();
         if state.mbarriers.contains_key(&key) {
-            let details = format!("the mbarrier at byte {} is initialised twice", offset - BASE);
+            let details = format!("{} is initialised twice", name_of(key));
             self.fault(&mut state, FindingKind::BadBarrier, at, details);
         }
         state.blocks[key.0].shared.poke(offset, &[0; 8]);
@@ -216,8 +284,14 @@ impl Cluster<'_> {
 
     pub(crate) fn mbarrier_inval(&self, at: At, address: u32) {
         self.step(at);
-        let key = self.mbarrier(at, address);
+        let key = self.own_mbarrier(at, address);
         self.state.borrow_mut().mbarriers.remove(&key);
+    }
+
+    /// The barrier at an address of this block: most instructions take no other.
+    pub(crate) fn own_mbarrier(&self, at: At, address: u32) -> (usize, u32) {
+        let offset = self.resolve_own(at, address, 8, 8);
+        self.mbarrier(at, offset)
     }
 
     /// The barrier at an address, of this block or of the cluster.
@@ -229,8 +303,7 @@ impl Cluster<'_> {
             let details = format!("no mbarrier is initialised at byte {} of block {}", key.1 - BASE, key.0);
             self.fatal(FindingKind::BadBarrier, at, details);
         }
-        let ended = self.threads_of(key.0).all(|thread| state.threads[thread].status == Status::Ended);
-        if ended {
+        if self.has_ended(&state, key.0) {
             drop(state);
             let details = format!("block {} of the cluster has ended: its shared memory is no more", key.0);
             self.fatal(FindingKind::BadBarrier, at, details);
@@ -260,21 +333,42 @@ impl Cluster<'_> {
         }
     }
 
-    pub(crate) fn mbarrier_arrive(&self, at: At, address: u32, bytes: Option<u32>) {
+    /// Arrives at a barrier of this block, of which `bytes` more are expected.
+    pub(crate) fn mbarrier_arrive(&self, at: At, address: u32, bytes: u32) {
+        self.step(at);
+        self.check_expected(at, bytes);
+        let key = self.own_mbarrier(at, address);
+        self.arrive(at, key, bytes);
+    }
+
+    /// Arrives at a barrier of any block of the cluster.
+    pub(crate) fn mbarrier_arrive_cluster(&self, at: At, address: u32) {
         self.step(at);
         let key = self.mbarrier(at, address);
+        self.arrive(at, key, 0);
+    }
+
+    fn arrive(&self, at: At, key: (usize, u32), bytes: u32) {
         let thread = self.current.get();
         let mut state = self.state.borrow_mut();
         if key.0 != self.rank() {
             self.check_visible(&mut state, at, key);
         }
-        let outcome = state.mbarrier(key).arrive(thread, bytes.unwrap_or(0));
+        let outcome = state.mbarrier(key).arrive(thread, bytes);
         self.settle(&mut state, key, outcome, thread, at);
+    }
+
+    /// A barrier counts bytes up to 2^20 - 1. PTX ISA 9.7.13.15.2.
+    fn check_expected(&self, at: At, bytes: u32) {
+        if bytes >= 1 << 20 {
+            self.fatal(FindingKind::BadOperand, at, format!("{bytes} bytes, but an mbarrier counts less than 2^20"));
+        }
     }
 
     pub(crate) fn mbarrier_expect(&self, at: At, address: u32, bytes: u32) {
         self.step(at);
-        let key = self.mbarrier(at, address);
+        self.check_expected(at, bytes);
+        let key = self.own_mbarrier(at, address);
         self.state.borrow_mut().mbarrier(key).expect(bytes);
     }
 
@@ -284,7 +378,7 @@ impl Cluster<'_> {
         if parity > 1 {
             self.fatal(FindingKind::BadOperand, at, format!("parity {parity}"));
         }
-        let (key, waits) = (self.mbarrier(at, address), incomplete == Incomplete::Wait);
+        let (key, waits) = (self.own_mbarrier(at, address), incomplete == Incomplete::Wait);
         {
             let mut state = self.state.borrow_mut();
             // The instruction may give up early: its caller must ask again.
@@ -297,7 +391,8 @@ impl Cluster<'_> {
         }
         if waits {
             self.wait(Wait::Mbarrier(key.0, key.1, parity), at);
-            return true;
+            // Who is slow may find that another phase is complete by now, and this parity open again.
+            return self.state.borrow().mbarriers.get(&key).is_none_or(|barrier| barrier.is_complete(parity));
         }
         self.wait(Wait::Anything, at);
         false
@@ -337,6 +432,18 @@ impl Cluster<'_> {
 }
 
 impl State {
+    /// Completes the cluster's barrier where all threads that have not ended have arrived. PTX ISA 9.7.13.3.
+    fn settle_cluster_barrier(&mut self) {
+        let mut going_on = self.threads.iter().filter(|thread| thread.status != Status::Ended).peekable();
+        if going_on.peek().is_none() || !going_on.all(|thread| thread.cluster_barrier == ClusterBarrier::Arrived) {
+            return;
+        }
+        for thread in &mut self.threads {
+            thread.cluster_barrier = ClusterBarrier::Complete;
+        }
+        self.wake(|wait| wait == Wait::Cluster);
+    }
+
     /// A barrier that is there.
     ///
     /// # Panics

@@ -53,7 +53,12 @@ impl Machine for Cluster<'_> {
             Special::ClusterCtarank => self.rank() as u32,
             Special::ClusterNctarank => self.spec.cluster,
             Special::DynamicSmemSize => self.spec.shared_bytes,
-            Special::Clock64 | Special::Globaltimer => return self.state.borrow().num_instructions,
+            Special::Clock64 | Special::Globaltimer => {
+                // Each look at the clock takes its time: who waits for a time does not wait forever.
+                let mut state = self.state.borrow_mut();
+                state.num_instructions += 1;
+                return state.num_instructions;
+            }
         };
         u64::from(value)
     }
@@ -171,11 +176,11 @@ impl Machine for Cluster<'_> {
     }
 
     fn barrier_sync(&self, at: At, id: u32, threads: Option<u32>) {
-        self.bar(at, id, threads.unwrap_or(self.spec.threads), Incomplete::Wait);
+        self.bar(at, id, threads, Incomplete::Wait);
     }
 
     fn barrier_arrive(&self, at: At, id: u32, threads: u32) {
-        self.bar(at, id, threads, Incomplete::GoOn);
+        self.bar(at, id, Some(threads), Incomplete::GoOn);
     }
 
     fn fence(&self, at: At, fence: Fence) {
@@ -214,15 +219,15 @@ impl Machine for Cluster<'_> {
     }
 
     fn mbarrier_arrive(&self, at: At, barrier: u32) {
-        Cluster::mbarrier_arrive(self, at, barrier, None);
+        Cluster::mbarrier_arrive(self, at, barrier, 0);
     }
 
     fn mbarrier_arrive_cluster(&self, at: At, barrier: u32) {
-        Cluster::mbarrier_arrive(self, at, barrier, None);
+        Cluster::mbarrier_arrive_cluster(self, at, barrier);
     }
 
     fn mbarrier_arrive_expect_tx(&self, at: At, barrier: u32, bytes: u32) {
-        Cluster::mbarrier_arrive(self, at, barrier, Some(bytes));
+        Cluster::mbarrier_arrive(self, at, barrier, bytes);
     }
 
     fn mbarrier_expect_tx(&self, at: At, barrier: u32, bytes: u32) {
@@ -249,8 +254,8 @@ impl Machine for Cluster<'_> {
         Cluster::bulk_commit(self, at);
     }
 
-    fn bulk_wait(&self, at: At, count: u32, _: BulkWait) {
-        Cluster::bulk_wait(self, at, count);
+    fn bulk_wait(&self, at: At, count: u32, what: BulkWait) {
+        Cluster::bulk_wait(self, at, count, what);
     }
 
     fn tensor_load(&self, at: At, destination: u32, map: *const u8, box_at: &[i32], barrier: u32, mask: Option<u16>) {

@@ -20,7 +20,6 @@ mod scheduler;
 mod warps;
 
 use core::cell::{Cell, RefCell};
-use core::panic::Location;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use corosensei::Yielder;
@@ -30,7 +29,7 @@ use hopper_std::sim::At;
 use crate::finding::{Finding, FindingKind};
 use crate::mbarrier::Mbarrier;
 use crate::memory::Memory;
-use crate::schedule::{Random, Schedule};
+use crate::schedule::{Mode, Random, Schedule};
 use crate::shared::{BASE, Fault, RANK_SHIFT, SharedMemory, TaskId};
 
 use copies::Task;
@@ -68,6 +67,17 @@ pub(crate) enum Status {
     Ended,
 }
 
+/// How far a thread is with the cluster's barrier, at which it arrives and waits in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClusterBarrier {
+    /// It has not arrived since it last waited.
+    Outside,
+    /// It has arrived, others have not.
+    Arrived,
+    /// It has arrived, and so have all others.
+    Complete,
+}
+
 /// A thread.
 pub(crate) struct Thread {
     pub(crate) status: Status,
@@ -79,8 +89,8 @@ pub(crate) struct Thread {
     pub(crate) bulk: Groups,
     /// The same for `cp.async`.
     pub(crate) copies: Groups,
-    /// Whether it has arrived at the cluster's barrier and not yet waited.
-    pub(crate) in_cluster_barrier: bool,
+    /// How far it is with the cluster's barrier.
+    pub(crate) cluster_barrier: ClusterBarrier,
     /// The last place it was seen at.
     pub(crate) at: Option<At>,
 }
@@ -96,6 +106,11 @@ impl Groups {
     pub(crate) fn commit(&mut self) {
         let group = core::mem::take(&mut self.open);
         self.committed.push(group);
+    }
+
+    /// All groups but the last `count`.
+    pub(crate) fn but_last(&self, count: u32) -> impl Iterator<Item = &Vec<TaskId>> {
+        self.committed.iter().take(self.committed.len().saturating_sub(count as usize))
     }
 
     /// The tasks of all groups but the last `count`, which are taken out.
@@ -114,6 +129,8 @@ pub(crate) struct Warp {
     pub(crate) products: Groups,
     /// Whether a `wgmma.fence` covers the registers.
     pub(crate) fenced: bool,
+    /// How often it has executed `setmaxnreg`.
+    pub(crate) num_resizes: usize,
     /// Accesses to shared memory that some lanes have made, by line.
     pub(crate) banks: memory::Banks,
 }
@@ -134,6 +151,8 @@ pub(crate) struct State {
     pub(crate) ready: Vec<u32>,
     pub(crate) warps: Vec<Warp>,
     pub(crate) groups: Vec<GroupMeeting>,
+    /// What `setmaxnreg` a warp group executes, in order, and where its first warp did.
+    pub(crate) resizes: Vec<Vec<((barriers::Resize, u32), At)>>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) mbarriers: BTreeMap<(usize, u32), Mbarrier>,
     pub(crate) tasks: BTreeMap<TaskId, Task>,
@@ -141,11 +160,9 @@ pub(crate) struct State {
     pub(crate) accumulators: HashMap<u32, Accumulator>,
     pub(crate) last_task: TaskId,
     pub(crate) last_accumulator: u32,
-    /// Threads that have arrived at the cluster's barrier.
-    pub(crate) cluster_arrived: usize,
     pub(crate) random: Random,
     pub(crate) findings: Vec<Finding>,
-    seen: HashSet<(FindingKind, Option<(u32, u32)>)>,
+    seen: HashSet<(FindingKind, Option<At>)>,
     /// Nothing that follows would mean anything.
     pub(crate) stopped: bool,
     pub(crate) num_instructions: u64,
@@ -186,15 +203,17 @@ impl<'a> Cluster<'a> {
             init_fences: 0,
             bulk: Groups::default(),
             copies: Groups::default(),
-            in_cluster_barrier: false,
+            cluster_barrier: ClusterBarrier::Outside,
             at: None,
         };
+        let num_groups = num_blocks * block_threads.div_ceil(GROUP);
         let registers = spec.launch_registers();
         let warp = || Warp {
             meeting: Meeting::default(),
             registers,
             products: Groups::default(),
             fenced: false,
+            num_resizes: 0,
             banks: memory::Banks::default(),
         };
         let block = || Block {
@@ -202,12 +221,13 @@ impl<'a> Cluster<'a> {
             barriers: vec![barriers::BlockBarrier::default(); 16],
             free_registers: i64::from(hopper_std::spec::REGISTERS) - i64::from(registers) * block_threads as i64,
         };
-        let mut seed = Random::new(schedule.seed ^ (u64::from(origin[0]) << 20 | u64::from(origin[1]) << 40));
+        let seed = origin.iter().fold(schedule.seed, |seed, &index| Random::new(seed ^ u64::from(index)).next());
         let state = State {
             threads: (0..num_threads).map(|_| thread()).collect(),
             ready: vec![u32::MAX; num_threads / WARP],
             warps: (0..num_threads / WARP).map(|_| warp()).collect(),
-            groups: (0..num_blocks * block_threads.div_ceil(GROUP)).map(|_| GroupMeeting::default()).collect(),
+            groups: (0..num_groups).map(|_| GroupMeeting::default()).collect(),
+            resizes: vec![Vec::new(); num_groups],
             blocks: (0..num_blocks).map(|_| block()).collect(),
             mbarriers: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -215,8 +235,7 @@ impl<'a> Cluster<'a> {
             accumulators: HashMap::new(),
             last_task: 0,
             last_accumulator: 0,
-            cluster_arrived: 0,
-            random: Random::new(seed.next()),
+            random: Random::new(seed),
             findings: Vec::new(),
             seen: HashSet::new(),
             stopped: false,
@@ -258,6 +277,11 @@ impl<'a> Cluster<'a> {
         rank * self.block_threads()..(rank + 1) * self.block_threads()
     }
 
+    /// Whether all threads of a block have ended: its shared memory is no more.
+    pub(crate) fn has_ended(&self, state: &State, rank: usize) -> bool {
+        self.threads_of(rank).all(|thread| state.threads[thread].status == Status::Ended)
+    }
+
     /// The rank of the block that runs.
     pub(crate) fn rank(&self) -> usize {
         self.rank_of(self.current.get())
@@ -297,7 +321,11 @@ impl<'a> Cluster<'a> {
             state.num_instructions += 1;
             let thread = self.current.get();
             state.threads[thread].at = Some(at);
-            self.schedule.mode != crate::Mode::Fair && state.random.below(16) == 0
+            match self.schedule.mode {
+                // Seldom, but often enough for those who spin on a word that another thread writes.
+                Mode::Fair => state.num_instructions.is_multiple_of(256),
+                _ => state.random.below(16) == 0,
+            }
         };
         if switch {
             self.suspend();
@@ -345,12 +373,15 @@ impl<'a> Cluster<'a> {
         }
         let inside = self.state.borrow().blocks[rank].shared.contains(offset, num_bytes);
         if !inside {
-            let relative = i64::from(offset) - i64::from(BASE);
-            let details =
-                format!("{num_bytes} bytes at byte {relative} of {} of shared memory", self.spec.shared_bytes);
-            self.fatal(FindingKind::OutOfBounds, at, details);
+            self.fatal(FindingKind::OutOfBounds, at, self.beyond(offset, num_bytes));
         }
         (rank, offset)
+    }
+
+    /// What is not within a block's shared memory, in words.
+    pub(crate) fn beyond(&self, address: u32, num_bytes: u32) -> String {
+        let relative = i64::from(address) - i64::from(BASE);
+        format!("{num_bytes} bytes at byte {relative} of {} of shared memory", self.spec.shared_bytes)
     }
 
     /// As [`resolve`](Self::resolve), for an instruction that names this block's memory only.
@@ -392,8 +423,7 @@ impl<'a> Cluster<'a> {
 
 impl State {
     pub(crate) fn find(&mut self, finding: Finding) {
-        let place = finding.at.map(|at: &Location<'_>| (at.line(), at.column()));
-        if self.seen.insert((finding.kind, place)) {
+        if self.seen.insert((finding.kind, finding.at)) {
             self.findings.push(finding);
         }
     }

@@ -23,6 +23,8 @@ pub(crate) struct Meeting {
 pub(crate) struct Share {
     pub(crate) d: *mut f32,
     pub(crate) a: MmaLeft,
+    pub(crate) b: u64,
+    pub(crate) scale_d: u32,
     pub(crate) metadata: u32,
 }
 
