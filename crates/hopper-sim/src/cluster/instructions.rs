@@ -1,6 +1,6 @@
 //! Each instruction, and who carries it out.
 
-use hopper_std::sim::{At, BulkWait, Fence, Machine, Shuffle, Special, StoreKind, Wgmma};
+use hopper_std::sim::{At, BulkWait, Fence, Machine, MatrixMove, Shuffle, Special, StoreKind, Wgmma};
 
 use super::barriers::{Incomplete, Resize};
 use super::{Cluster, WARP};
@@ -128,7 +128,7 @@ impl Machine for Cluster<'_> {
         })[0]
     }
 
-    fn ldmatrix(&self, at: At, address: u32, trans: bool, matrices: &mut [u32]) {
+    fn ldmatrix(&self, at: At, address: u32, how: MatrixMove, matrices: &mut [u32]) {
         let count = matrices.len();
         let address = self.row_addresses(at, address, count).unwrap_or(0);
         let rank = self.rank();
@@ -146,7 +146,7 @@ impl Machine for Cluster<'_> {
                 });
                 let addresses: [u32; 8] = core::array::from_fn(|row| values[fragments::row_lane(matrix, row)][0]);
                 state.bank_conflicts += super::memory::ways_beyond_one(&addresses, ROW_BYTES as u32);
-                for (lane, word) in fragments::ldmatrix(&rows, trans).into_iter().enumerate() {
+                for (lane, word) in fragments::ldmatrix(&rows, how).into_iter().enumerate() {
                     words[lane][matrix] = word;
                 }
             }
@@ -155,7 +155,7 @@ impl Machine for Cluster<'_> {
         matrices.copy_from_slice(&words[..count]);
     }
 
-    fn stmatrix(&self, at: At, address: u32, trans: bool, matrices: &[u32]) {
+    fn stmatrix(&self, at: At, address: u32, how: MatrixMove, matrices: &[u32]) {
         let count = matrices.len();
         let address = self.row_addresses(at, address, count).unwrap_or(0);
         let first = self.current.get() / WARP * WARP;
@@ -163,7 +163,7 @@ impl Machine for Cluster<'_> {
         value[1..=count].copy_from_slice(matrices);
         self.meet(at, "stmatrix", value, |state, values| {
             for matrix in 0..count {
-                let rows = fragments::stmatrix(&core::array::from_fn(|lane| values[lane][1 + matrix]), trans);
+                let rows = fragments::stmatrix(&core::array::from_fn(|lane| values[lane][1 + matrix]), how);
                 let addresses: [u32; 8] = core::array::from_fn(|row| values[fragments::row_lane(matrix, row)][0]);
                 state.bank_conflicts += super::memory::ways_beyond_one(&addresses, ROW_BYTES as u32);
                 for (row, address) in addresses.into_iter().enumerate() {

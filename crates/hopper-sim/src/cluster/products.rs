@@ -73,7 +73,7 @@ impl Product {
 impl Cluster<'_> {
     pub(crate) fn wgmma(&self, at: At, wgmma: Wgmma<'_>) {
         let n = 2 * wgmma.d.len() as u32;
-        let Wgmma { d, a, b, b_mn_major, scale_d, element, sparse } = wgmma;
+        let Wgmma { d, a, b, b_major, scale_d, element, sparse } = wgmma;
         let share = Share { d: d.as_mut_ptr(), a, b, scale_d, metadata: sparse.map_or(0, |(word, _)| word) };
         self.meet_group(at, "wgmma.mma_async", share, |state, group, shares| {
             let alike = |share: &Share| {
@@ -90,7 +90,7 @@ impl Cluster<'_> {
                 return;
             }
             let left = match a {
-                MmaLeft::Shared(descriptor, mn_major) => Some(Operand::new(descriptor, mn_major)),
+                MmaLeft::Shared(descriptor, major) => Some(Operand::new(descriptor, major)),
                 MmaLeft::Registers(_) => None,
             };
             let a_registers = shares.iter().filter_map(|share| match share.a {
@@ -103,7 +103,7 @@ impl Cluster<'_> {
                 element,
                 a: left,
                 a_registers: a_registers.collect(),
-                b: Operand::new(b, b_mn_major),
+                b: Operand::new(b, b_major),
                 n,
                 scale_d,
                 metadata: sparse.map(|(_, selector)| (shares.iter().map(|share| share.metadata).collect(), selector)),
