@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::barriers::name_of;
+use super::mbarriers::name_of;
 use super::{Cluster, ClusterBarrier, State, Status, WARP, Wait};
 use crate::finding::FindingKind;
 

@@ -2,7 +2,8 @@
 
 use hopper_std::sim::{At, BulkWait, Fence, Machine, MatrixMove, Shuffle, Special, StoreKind, Wgmma};
 
-use super::barriers::{Incomplete, Resize};
+use super::barriers::Incomplete;
+use super::registers::Resize;
 use super::{Cluster, WARP};
 use crate::finding::FindingKind;
 use crate::fragments::{self, Rows};
