@@ -16,7 +16,9 @@ pub fn relay(mut from: impl BufRead, mut to: impl Write) -> Result<()> {
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end();
         within |= text == known;
-        let counts_it = text.starts_with("warning: `") && text.ends_with(" generated 1 warning");
+        // Of a crate that is compiled twice, as the library and as the module, cargo says so.
+        let counted = text.strip_suffix(" (1 duplicate)").unwrap_or(text);
+        let counts_it = text.starts_with("warning: `") && counted.ends_with(" generated 1 warning");
         if !within && !counts_it {
             to.write_all(&line)?;
         }
@@ -41,6 +43,7 @@ mod tests {
              --> src/lib.rs:1:1\n\
             \n\
             warning: `core` (lib) generated 1 warning\n\
+            warning: `other` (lib) generated 1 warning (1 duplicate)\n\
             warning: `kernels` (lib) generated 2 warnings\n\
             warning: unstable feature specified for `-Ctarget-feature`: `ptx99`\n\
             error: the last line has no end";
