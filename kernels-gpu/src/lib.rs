@@ -5,6 +5,7 @@
 //! numbers that the host needs: tiles, boxes, argument layouts. [`probe`] is not a family: kernels of one instruction.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
+pub mod attention;
 pub mod bcsr;
 pub mod csr;
 pub mod probe;

@@ -1,0 +1,181 @@
+//! What an attention kernel is made of: tiles, shared memory, arguments.
+
+use hopper_std::global::GlobalArray;
+use hopper_std::sm90::{PipelineBarriers, Swizzle128, Tile};
+use hopper_std::{KernelSpec, SharedLayout};
+
+/// Rows of Q that one consumer warp group works on.
+pub const CONSUMER_ROWS: usize = 64;
+
+/// Elements of a line of a tile: 128 bytes.
+pub const CHUNK: usize = 64;
+
+/// The rows of Q of one consumer, in chunks of 64 columns; later the same rows of O.
+pub type QueryTile<E, const CHUNKS: usize> = [Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>; CHUNKS];
+
+/// `KEYS` rows of K or of V, in chunks of 64 columns.
+pub type KeyTile<E, const KEYS: usize, const CHUNKS: usize> = [Tile<E, KEYS, CHUNK, Swizzle128>; CHUNKS];
+
+/// All of a kernel's shared memory.
+#[repr(C, align(1024))]
+#[derive(SharedLayout)]
+pub struct Smem<Q, KV, const CONSUMERS: usize, const STAGES: usize> {
+    /// Q, a part for each consumer.
+    pub queries: [[Q; CONSUMERS]; 1],
+    /// The ring of K and V tiles.
+    pub stages: [KV; STAGES],
+    /// Barriers of Q.
+    pub query_barriers: PipelineBarriers<1>,
+    /// Barriers of the ring.
+    pub barriers: PipelineBarriers<STAGES>,
+}
+
+/// Words of an entry in the list of tiles.
+pub const WORDS_PER_TILE: usize = 12;
+
+/// One tile of O: rows of one head of one sequence, and the tiles of keys that they attend to.
+///
+/// Maps have four dimensions: column, token, head, outer. In a batch of sequences of one length the outer one is the
+/// sequence. Packed sequences lie end to end: there the outer dimension has the stride of a token, too, and token
+/// coordinates are such that they reach the map's bound where the sequence ends. So what lies beyond a sequence is read
+/// as zeros and not written, whatever follows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TileWork {
+    /// Token coordinate of the tile's first row in the maps of Q and O.
+    pub query_token: i32,
+    /// Outer coordinate in the maps of Q and O.
+    pub query_outer: i32,
+    /// Head of Q and O.
+    pub query_head: u32,
+    /// Head of K and V.
+    pub key_head: u32,
+    /// Token coordinate of the sequence's key 0 in the maps of K and V.
+    pub key_token: i32,
+    /// Outer coordinate in the maps of K and V.
+    pub key_outer: i32,
+    /// The first tile of keys: it begins at key `first_tile * KEYS`.
+    pub first_tile: u32,
+    /// One past the last tile of keys. There may be none: `first_tile == end_tile`.
+    pub end_tile: u32,
+    /// The first row, counted in the sequence.
+    pub row: u32,
+    /// Queries of the sequence.
+    pub num_queries: u32,
+    /// Keys of the sequence.
+    pub num_keys: u32,
+    /// Where the tile's first row is in the array of log-sum-exps.
+    pub lse_index: u32,
+}
+
+impl TileWork {
+    /// As the kernel reads it.
+    pub const fn to_words(self) -> [u32; WORDS_PER_TILE] {
+        [
+            self.query_token as u32,
+            self.query_outer as u32,
+            self.query_head,
+            self.key_head,
+            self.key_token as u32,
+            self.key_outer as u32,
+            self.first_tile,
+            self.end_tile,
+            self.row,
+            self.num_queries,
+            self.num_keys,
+            self.lse_index,
+        ]
+    }
+}
+
+/// The arguments of every attention kernel, in the order of its parameters.
+///
+/// | parameter | what it is |
+/// | --- | --- |
+/// | `map_q`, `map_o` | Q and O: dimensions (D, tokens, heads, outer), box (64, 64, 1, 1) |
+/// | `map_k`, `map_v` | K and V: the same dimensions, box (64, KEYS, 1, 1) |
+/// | `tiles` | [`TileWork`] for each tile, by worker |
+/// | `tile_offsets` | where each worker's tiles begin; one more than there are blocks |
+/// | `lse` | log-sum-exp of each row's scores (natural logarithm), or null |
+/// | `scale` | factor of Q K^T, positive, times log2(e); with a softcap: the factor over the cap |
+/// | `softcap` | the cap times log2(e), or 0 for none |
+/// | `left`, `right` | keys that a row sees to either side of its diagonal |
+///
+/// Row i of a sequence with Lq queries and Lk keys has its diagonal at key i + Lk - Lq: the last row's is the last key. It
+/// sees the keys from `diagonal - left` to `diagonal + right`; causal is `right` 0, and [`UNBOUNDED`] no bound.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    /// [`TileWork`], three entries each.
+    pub tiles: GlobalArray<[u32; 4]>,
+    /// Where each worker's tiles begin.
+    pub tile_offsets: GlobalArray<u32>,
+    /// Log-sum-exps, or null.
+    pub lse: *mut f32,
+    /// Factor of the scores, for powers of 2.
+    pub scale: f32,
+    /// The cap, for powers of 2, or 0.
+    pub softcap: f32,
+    /// Keys before the diagonal that a row sees.
+    pub left: i32,
+    /// Keys after the diagonal that a row sees.
+    pub right: i32,
+}
+
+/// A window's side that has no bound. Sums with row and key numbers stay within 32 bits.
+pub const UNBOUNDED: i32 = 1 << 30;
+
+impl Arguments {
+    /// A worker's tile.
+    ///
+    /// # Safety
+    /// The launch contract; `index` is under the list's length.
+    #[inline(always)]
+    pub(super) unsafe fn tile(&self, index: u32) -> TileWork {
+        // SAFETY: the caller's promise: three entries a tile.
+        let [[a, b, c, d], [e, f, g, h], [i, j, k, l]] =
+            unsafe { [self.tiles.get(3 * index), self.tiles.get(3 * index + 1), self.tiles.get(3 * index + 2)] };
+        TileWork {
+            query_token: a as i32,
+            query_outer: b as i32,
+            query_head: c,
+            key_head: d,
+            key_token: e as i32,
+            key_outer: f as i32,
+            first_tile: g,
+            end_tile: h,
+            row: i,
+            num_queries: j,
+            num_keys: k,
+            lse_index: l,
+        }
+    }
+}
+
+/// The element type of Q, K, V and O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dtype {
+    /// bfloat16.
+    Bf16,
+    /// IEEE binary16.
+    F16,
+}
+
+/// What the host must know of one exported kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Configuration {
+    /// Its launch contract.
+    pub spec: &'static KernelSpec,
+    /// The type of Q, K, V and O.
+    pub dtype: Dtype,
+    /// D: columns of Q, K, V and O; the maps may have fewer.
+    pub head_dim: usize,
+    /// Rows of a tile of O.
+    pub rows: usize,
+    /// Keys of a tile of K and V.
+    pub keys: usize,
+    /// Whether it is the choice where rows see a part of the keys: smaller tiles of keys waste less at the bounds.
+    pub masked: bool,
+    /// Calls the kernel on the CPU, as one thread of a simulated launch, with the addresses of the maps of Q, K, V and O.
+    /// The contract is the kernel's.
+    #[cfg(feature = "sim")]
+    pub simulate: unsafe fn(maps: [*const u8; 4], arguments: Arguments),
+}
