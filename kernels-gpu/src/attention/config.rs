@@ -19,13 +19,13 @@ pub type KeyTile<E, const KEYS: usize, const CHUNKS: usize> = [Tile<E, KEYS, CHU
 /// All of a kernel's shared memory.
 #[repr(C, align(1024))]
 #[derive(SharedLayout)]
-pub struct Smem<Q, KV, const CONSUMERS: usize, const STAGES: usize> {
-    /// Q, a part for each consumer.
-    pub queries: [[Q; CONSUMERS]; 1],
+pub struct Smem<Q, KV, const CONSUMERS: usize, const QUERY_STAGES: usize, const STAGES: usize> {
+    /// The ring of Q tiles, a part for each consumer.
+    pub queries: [[Q; CONSUMERS]; QUERY_STAGES],
     /// The ring of K and V tiles.
     pub stages: [KV; STAGES],
     /// Barriers of Q.
-    pub query_barriers: PipelineBarriers<1>,
+    pub query_barriers: PipelineBarriers<QUERY_STAGES>,
     /// Barriers of the ring.
     pub barriers: PipelineBarriers<STAGES>,
 }
