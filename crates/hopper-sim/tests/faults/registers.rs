@@ -22,6 +22,8 @@ enum Fault {
     IncreasesToFewer,
     DecreasesToMore,
     OneLaneAsks,
+    OneWarpDoesNotTake,
+    OneWarpTakesFewer,
 }
 
 /// One warp group gives registers, the others take them: 40 and 232 of three, 32 and 152 of four.
@@ -42,9 +44,11 @@ unsafe fn split(fault: Fault, groups: u32) {
         }
     } else {
         match (fault, groups) {
-            (Fault::Splits40And240, _) => setmaxnreg_inc::<240>(),   // more
-            (Fault::Splits24And168, _) => setmaxnreg_inc::<168>(),   // more
-            (Fault::IncreasesToFewer, _) => setmaxnreg_inc::<160>(), // fewer
+            (Fault::Splits40And240, _) => setmaxnreg_inc::<240>(), // more
+            (Fault::Splits24And168, _) => setmaxnreg_inc::<168>(), // more
+            (Fault::OneWarpDoesNotTake, _) if thread < 160 => {}
+            (Fault::OneWarpTakesFewer, _) if thread < 160 => setmaxnreg_inc::<224>(), // fewer than the others
+            (Fault::IncreasesToFewer, _) => setmaxnreg_inc::<160>(),                  // fewer
             (_, 4) => setmaxnreg_inc::<152>(),
             _ => setmaxnreg_inc::<232>(), // more
         }
@@ -85,6 +89,16 @@ fn wrong_operands() {
 }
 
 #[test]
+fn warps_of_a_group_that_differ() {
+    let kind = FindingKind::Divergence;
+    let words = "setmaxnreg.inc of a warp group, but not of this warp of it";
+    caught(kind, "// more", words, run(Fault::OneWarpDoesNotTake, 3));
+    let words =
+        "setmaxnreg.inc to 232 registers, while another warp of the warp group executes setmaxnreg.inc to 224 at";
+    caught(kind, "// more", words, run(Fault::OneWarpTakesFewer, 3));
+}
+
+#[test]
 fn a_lane_alone() {
     let words = "setmaxnreg.dec waits for all threads of its warp";
     let alone = |schedule| {
@@ -117,5 +131,6 @@ fn shared_memory() {
     caught(FindingKind::SharedMemory, "", words, run_shared(MAX + 16, 0));
     let words = "4 bytes at byte 512 of 512 of shared memory";
     caught(FindingKind::OutOfBounds, "st_shared_u32(address, [7])", words, run_shared(512, 4));
+    caught(FindingKind::OutOfBounds, "st_shared_u32", "4 bytes at byte 500 of 500", run_shared(500, 4));
     caught(FindingKind::Misaligned, "st_shared_u32(address, [7])", "is no multiple of 4", run_shared(512, 2));
 }

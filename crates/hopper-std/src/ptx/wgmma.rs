@@ -161,9 +161,9 @@ macro_rules! mma {
                         sim(machine, at) {
                             machine.wgmma(at, crate::sim::Wgmma {
                                 d,
-                                a: crate::sim::MmaLeft::Shared(a, A::TRANS != 0),
+                                a: crate::sim::MmaLeft::Shared(a, crate::sim::MmaMajor::of_immediate(A::TRANS)),
                                 b,
-                                b_mn_major: B::TRANS != 0,
+                                b_major: crate::sim::MmaMajor::of_immediate(B::TRANS),
                                 scale_d,
                                 element: crate::sim::MmaType::$type,
                                 sparse: None,
@@ -198,7 +198,7 @@ macro_rules! mma {
                                 d,
                                 a: crate::sim::MmaLeft::Registers(a),
                                 b,
-                                b_mn_major: B::TRANS != 0,
+                                b_major: crate::sim::MmaMajor::of_immediate(B::TRANS),
                                 scale_d,
                                 element: crate::sim::MmaType::$type,
                                 sparse: None,
@@ -242,9 +242,9 @@ macro_rules! mma {
                         sim(machine, at) {
                             machine.wgmma(at, crate::sim::Wgmma {
                                 d,
-                                a: crate::sim::MmaLeft::Shared(a, false),
+                                a: crate::sim::MmaLeft::Shared(a, crate::sim::MmaMajor::K),
                                 b,
-                                b_mn_major: B::TRANS != 0,
+                                b_major: crate::sim::MmaMajor::of_immediate(B::TRANS),
                                 scale_d,
                                 element: crate::sim::MmaType::$type,
                                 sparse: Some((metadata, SELECTOR)),
