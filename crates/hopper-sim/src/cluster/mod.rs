@@ -88,7 +88,8 @@ impl<'a> Cluster<'a> {
         let block = || Block {
             shared: SharedMemory::new(spec.shared_bytes),
             barriers: vec![barriers::BlockBarrier::default(); 16],
-            free_registers: i64::from(hopper_std::spec::REGISTERS) - i64::from(registers) * block_threads as i64,
+            // A block shares what it was launched with, whatever the multiprocessor has beside.
+            free_registers: 0,
         };
         let seed = origin.iter().fold(schedule.seed, |seed, &index| Random::new(seed ^ u64::from(index)).next());
         let state = State {

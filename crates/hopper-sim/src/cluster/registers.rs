@@ -1,7 +1,6 @@
 //! The split of registers among warp groups.
 
 use hopper_std::sim::At;
-use hopper_std::spec::REGISTERS;
 
 use super::{Cluster, State, Status, WARP, Wait};
 use crate::finding::FindingKind;
@@ -102,8 +101,7 @@ impl Cluster<'_> {
                 _ => state.warps[warp].registers * WARP as u32,
             })
             .sum();
-        format!(
-            "the block's warps want {demand} registers together, the multiprocessor has {REGISTERS}: they wait forever"
-        )
+        let launched = self.spec.launch_registers() * self.block_threads() as u32;
+        format!("the block's warps want {demand} registers together, it was launched with {launched}: they wait forever")
     }
 }

@@ -342,6 +342,6 @@ fn wrong_layouts() {
 
 #[test]
 fn too_many_registers() {
-    let words = "the block's warps want 66560 registers together, the multiprocessor has 65536";
+    let words = "the block's warps want 66560 registers together, it was launched with 64512";
     caught(FindingKind::RegisterOversubscription, "setmaxnreg_inc::<240>()", words, run(Fault::Registers40And240));
 }

@@ -14,6 +14,7 @@ use crate::check::{Outcome, caught, right};
 enum Fault {
     None,
     Splits40And240,
+    Splits32And240,
     Splits24And168,
     NobodyGives,
     OneWarpDoesNotGive,
@@ -39,12 +40,13 @@ unsafe fn split(fault: Fault, groups: u32) {
             (Fault::OneLaneAsks, _) if thread.is_multiple_of(32) => setmaxnreg_dec::<40>(), // one lane
             (Fault::OneLaneAsks, _) => {}
             (Fault::Splits24And168, _) => setmaxnreg_dec::<24>(),
+            (Fault::Splits32And240, _) => setmaxnreg_dec::<32>(),
             (_, 4) => setmaxnreg_dec::<32>(),
             _ => setmaxnreg_dec::<40>(),
         }
     } else {
         match (fault, groups) {
-            (Fault::Splits40And240, _) => setmaxnreg_inc::<240>(), // more
+            (Fault::Splits40And240 | Fault::Splits32And240, _) => setmaxnreg_inc::<240>(), // more
             (Fault::Splits24And168, _) => setmaxnreg_inc::<168>(), // more
             (Fault::OneWarpDoesNotTake, _) if thread < 160 => {}
             (Fault::OneWarpTakesFewer, _) if thread < 160 => setmaxnreg_inc::<224>(), // fewer than the others
@@ -74,8 +76,10 @@ fn the_right_ones() {
 fn more_than_there_are() {
     let kind = FindingKind::RegisterOversubscription;
     caught(kind, "// more", "want 66560 registers together", run(Fault::Splits40And240, 3));
+    // As many as the multiprocessor has, and more than three times 168 of each of 128 threads.
+    caught(kind, "// more", "want 65536 registers together", run(Fault::Splits32And240, 3));
     caught(kind, "// more", "want 67584 registers together", run(Fault::Splits24And168, 4));
-    caught(kind, "// more", "the multiprocessor has 65536: they wait forever", run(Fault::NobodyGives, 3));
+    caught(kind, "// more", "it was launched with 64512: they wait forever", run(Fault::NobodyGives, 3));
     caught(kind, "// more", "they wait forever", run(Fault::OneWarpDoesNotGive, 3));
 }
 
