@@ -178,16 +178,16 @@ macro_rules! kernels {
 }
 
 kernels! {
-    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 1 + 4, registers 32 / 240, masked false;
-    attention_bf16_d128_n ATTENTION_BF16_D128_N: Bf16, D 128 in 2, 2 consumers, turns false, keys 176, stages 1 + 4, registers 32 / 240, masked false;
-    attention_bf16_d128_m ATTENTION_BF16_D128_M: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 32 / 240, masked true;
-    attention_bf16_d128_mn ATTENTION_BF16_D128_MN: Bf16, D 128 in 2, 2 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 240, masked true;
-    attention_bf16_d128_160 ATTENTION_BF16_D128_160: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 1 + 4, registers 32 / 240, masked false;
+    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 1 + 4, registers 24 / 240, masked false;
+    attention_bf16_d128_n ATTENTION_BF16_D128_N: Bf16, D 128 in 2, 2 consumers, turns false, keys 176, stages 1 + 4, registers 24 / 240, masked false;
+    attention_bf16_d128_m ATTENTION_BF16_D128_M: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true;
+    attention_bf16_d128_mn ATTENTION_BF16_D128_MN: Bf16, D 128 in 2, 2 consumers, turns false, keys 128, stages 2 + 4, registers 24 / 240, masked true;
+    attention_bf16_d128_160 ATTENTION_BF16_D128_160: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 1 + 4, registers 24 / 240, masked false;
     attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, masked true;
-    attention_bf16_d64_2 ATTENTION_BF16_D64_2: Bf16, D 64 in 1, 2 consumers, turns true, keys 128, stages 2 + 4, registers 32 / 240, masked true;
-    attention_bf16_d64_2n ATTENTION_BF16_D64_2N: Bf16, D 64 in 1, 2 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 240, masked true;
-    attention_bf16_d64_192 ATTENTION_BF16_D64_192: Bf16, D 64 in 1, 2 consumers, turns true, keys 192, stages 2 + 4, registers 32 / 240, masked true;
-    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 80, stages 1 + 4, registers 32 / 240, masked true;
-    attention_bf16_d256_t ATTENTION_BF16_D256_T: Bf16, D 256 in 4, 2 consumers, turns true, keys 80, stages 1 + 4, registers 32 / 240, masked true;
-    attention_bf16_d256_64 ATTENTION_BF16_D256_64: Bf16, D 256 in 4, 2 consumers, turns false, keys 64, stages 1 + 4, registers 32 / 240, masked true;
+    attention_bf16_d64_2 ATTENTION_BF16_D64_2: Bf16, D 64 in 1, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true;
+    attention_bf16_d64_2n ATTENTION_BF16_D64_2N: Bf16, D 64 in 1, 2 consumers, turns false, keys 128, stages 2 + 4, registers 24 / 240, masked true;
+    attention_bf16_d64_192 ATTENTION_BF16_D64_192: Bf16, D 64 in 1, 2 consumers, turns true, keys 192, stages 2 + 4, registers 24 / 240, masked true;
+    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 80, stages 1 + 4, registers 24 / 240, masked true;
+    attention_bf16_d256_t ATTENTION_BF16_D256_T: Bf16, D 256 in 4, 2 consumers, turns true, keys 80, stages 1 + 4, registers 24 / 240, masked true;
+    attention_bf16_d256_64 ATTENTION_BF16_D256_64: Bf16, D 256 in 4, 2 consumers, turns false, keys 64, stages 1 + 4, registers 24 / 240, masked true;
 }
