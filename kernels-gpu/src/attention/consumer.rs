@@ -2,8 +2,8 @@
 
 use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
 use hopper_std::sm90::{
-    Accumulator, BlockScope, Consumer, FullSlot, Initial, LeftFragment, Products, Shared, Swizzle128, TensorMapRef,
-    Tile, WarpGroup,
+    Accumulator, BlockScope, Consumer, FullSlot, Initial, LeftFragment, Products, Scope, Shared, Swizzle128,
+    TensorMapRef, Tile, WarpGroup,
 };
 use hopper_std::thread;
 use hopper_std::warp::lane_id;
@@ -11,11 +11,12 @@ use hopper_std::warp::lane_id;
 use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile};
 use super::epilogue::{Place, store};
 use super::mask::Mask;
+use super::producer::rank_in;
 use super::softmax::{Softmax, pack, scale_rows};
 use super::turn::Turn;
 
 /// A slot of the ring.
-type KeySlot<E, const KEYS: usize, const CHUNKS: usize> = FullSlot<KeyTile<E, KEYS, CHUNKS>, BlockScope>;
+type KeySlot<E, const KEYS: usize, const CHUNKS: usize, C> = FullSlot<KeyTile<E, KEYS, CHUNKS>, C>;
 
 /// Works on this block's tiles. Warp group.
 ///
@@ -35,12 +36,13 @@ pub(super) unsafe fn consume<
     const TURNS: bool,
     const QUERY_STAGES: usize,
     const STAGES: usize,
+    C: Scope,
 >(
     arguments: &Arguments,
     warp_group: WarpGroup,
     map_o: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
     mut queries: Consumer<[QueryTile<E, CHUNKS>; CONSUMERS], QUERY_STAGES, BlockScope>,
-    mut ring: Consumer<KeyTile<E, KEYS, CHUNKS>, STAGES, BlockScope>,
+    mut ring: Consumer<KeyTile<E, KEYS, CHUNKS>, STAGES, C>,
 ) where
     [f32; S]: Registers,
     [f32; O]: Registers,
@@ -50,14 +52,14 @@ pub(super) unsafe fn consume<
     let mut turn = Turn::<TURNS>::of(consumer);
     let scale = if arguments.softcap != 0.0 { arguments.softcap } else { arguments.scale };
     let (warp, lane) = (warp_group.warp(), lane_id());
-    let worker = thread::block_idx_x();
+    let worker = thread::block_idx_x() / C::BLOCKS;
     // SAFETY: the offsets have one more element than there are workers.
     let (mut index, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
     let mut scores = Accumulator::<S>::zeroed();
     while index < last {
         // SAFETY: a worker's tiles are in the list.
         let work = unsafe { arguments.tile(index) };
-        let first_row = consumer * CONSUMER_ROWS as u32;
+        let first_row = (rank_in::<C>() * CONSUMERS as u32 + consumer) * CONSUMER_ROWS as u32;
         let mask = Mask::new(arguments, &work, work.row + first_row);
         let mut softmax = Softmax::EMPTY;
         let mut output = Accumulator::<O>::zeroed();
@@ -72,7 +74,7 @@ pub(super) unsafe fn consume<
             unsafe {
                 turn.wait();
                 let flight = scores
-                    .start(Initial::Zero, k, |products, k| multiply_keys::<E, S, KEYS, CHUNKS, O>(products, q, k));
+                    .start(Initial::Zero, k, |products, k| multiply_keys::<E, S, KEYS, CHUNKS, O, C>(products, q, k));
                 turn.pass();
                 flight.wait().release();
                 mask.prepare(scores.modify(), tile * KEYS as u32, warp, lane);
@@ -82,11 +84,12 @@ pub(super) unsafe fn consume<
                     tile -= 1;
                     let k = ring.wait();
                     turn.wait();
-                    let flight = scores
-                        .start(Initial::Zero, k, |products, k| multiply_keys::<E, S, KEYS, CHUNKS, O>(products, q, k));
+                    let flight = scores.start(Initial::Zero, k, |products, k| {
+                        multiply_keys::<E, S, KEYS, CHUNKS, O, C>(products, q, k)
+                    });
                     let v = ring.wait();
                     let flights = flight.then(&mut output, Initial::Kept, (v, p), |products, read| {
-                        multiply_values::<E, P, O, KEYS, CHUNKS>(products, read)
+                        multiply_values::<E, P, O, KEYS, CHUNKS, C>(products, read)
                     });
                     turn.pass();
                     let (k, flight) = flights.wait_first();
@@ -103,7 +106,7 @@ pub(super) unsafe fn consume<
                 let v = ring.wait();
                 let (v, _) = output
                     .start(Initial::Kept, (v, p), |products, read| {
-                        multiply_values::<E, P, O, KEYS, CHUNKS>(products, read)
+                        multiply_values::<E, P, O, KEYS, CHUNKS, C>(products, read)
                     })
                     .wait();
                 v.release();
@@ -124,10 +127,10 @@ pub(super) unsafe fn consume<
 /// # Safety
 /// As [`Accumulator::start`], within whose `issue` this is called.
 #[inline(always)]
-unsafe fn multiply_keys<E: Mma<S>, const S: usize, const KEYS: usize, const CHUNKS: usize, const O: usize>(
+unsafe fn multiply_keys<E: Mma<S>, const S: usize, const KEYS: usize, const CHUNKS: usize, const O: usize, C: Scope>(
     products: &mut Products<'_, S>,
     q: Shared<QueryTile<E, CHUNKS>>,
-    k: &KeySlot<E, KEYS, CHUNKS>,
+    k: &KeySlot<E, KEYS, CHUNKS, C>,
 ) {
     let mut step = 0;
     while step < (O / 8) as u32 {
@@ -140,9 +143,9 @@ unsafe fn multiply_keys<E: Mma<S>, const S: usize, const KEYS: usize, const CHUN
 
 /// O += P V: the tile's keys in steps of 16.
 #[inline(always)]
-fn multiply_values<E: Mma<O>, const P: usize, const O: usize, const KEYS: usize, const CHUNKS: usize>(
+fn multiply_values<E: Mma<O>, const P: usize, const O: usize, const KEYS: usize, const CHUNKS: usize, C: Scope>(
     products: &mut Products<'_, O>,
-    (v, p): &(KeySlot<E, KEYS, CHUNKS>, LeftFragment<P>),
+    (v, p): &(KeySlot<E, KEYS, CHUNKS, C>, LeftFragment<P>),
 ) {
     let v = v.stage().mn_major();
     hopper_std::seq!(STEP in 0..16 {

@@ -4,7 +4,9 @@ use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16};
 use hopper_std::kernel;
 use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
-use hopper_std::sm90::{BlockScope, Pipeline, RegisterBudget, SharedMemory, Swizzle128, TensorMapRef, Tile, WarpGroup};
+use hopper_std::sm90::{
+    BlockScope, ClusterScope, Pipeline, RegisterBudget, Scope, SharedMemory, Swizzle128, TensorMapRef, Tile, WarpGroup,
+};
 use hopper_std::thread;
 
 use super::config::{Arguments, CHUNK, CONSUMER_ROWS, Configuration, Dtype, KeyTile, QueryTile, Smem};
@@ -39,6 +41,7 @@ unsafe fn run<
     const PRODUCER: u32,
     const CONSUMER: u32,
     const GROUPS: u32,
+    C: Scope,
 >(
     maps: Maps<E, KEYS>,
     arguments: Arguments,
@@ -56,7 +59,7 @@ unsafe fn run<
         let smem = SharedMemory::<KernelSmem<E, KEYS, CHUNKS, CONSUMERS, QUERY_STAGES, STAGES>>::take();
         let queries =
             Pipeline::<_, QUERY_STAGES, BlockScope>::init(Smem::queries(smem), Smem::query_barriers(smem), warps);
-        let ring = Pipeline::<_, STAGES, BlockScope>::init(Smem::stages(smem), Smem::barriers(smem), warps);
+        let ring = Pipeline::<_, STAGES, C>::init(Smem::stages(smem), Smem::barriers(smem), warps);
         (WarpGroup::current(), queries.publish(), ring.publish())
     };
     if warp_group.index() == 0 {
@@ -71,7 +74,7 @@ unsafe fn run<
         // SAFETY: a consumer warp group, as counted at `init`.
         unsafe {
             RegisterBudget::<PRODUCER, CONSUMER, GROUPS>::become_consumer();
-            consume::<E, S, P, O, KEYS, CHUNKS, CONSUMERS, TURNS, QUERY_STAGES, STAGES>(
+            consume::<E, S, P, O, KEYS, CHUNKS, CONSUMERS, TURNS, QUERY_STAGES, STAGES, C>(
                 &arguments,
                 warp_group,
                 maps.o,
@@ -87,7 +90,7 @@ macro_rules! kernels {
     ($(
         $name:ident $spec:ident: $element:ident, D $dim:literal in $chunks:literal, $consumers:literal consumers, turns $turns:literal,
         keys $keys:literal, stages $query_stages:literal + $stages:literal, registers $producer:literal / $consumer:literal,
-        masked $masked:literal;
+        masked $masked:literal, $scope:ty;
     )*) => {
         /// The exported kernels, `attention_<type>_d<D>`, for rows that see every key, and `_masked` for others.
         ///
@@ -104,7 +107,8 @@ macro_rules! kernels {
                     threads = RegisterBudget::<$producer, $consumer, $consumers>::THREADS,
                     shared = SharedMemory::<
                         KernelSmem<$element, $keys, $chunks, $consumers, $query_stages, $stages>,
-                    >::BYTES
+                    >::BYTES,
+                    cluster = <$scope as Scope>::BLOCKS
                 )]
                 pub unsafe fn $name(
                     map_q: TensorMapRef<Tile<$element, CONSUMER_ROWS, CHUNK, Swizzle128>>,
@@ -137,6 +141,7 @@ macro_rules! kernels {
                             $producer,
                             $consumer,
                             $consumers,
+                            $scope,
                         >(maps, arguments);
                     }
                 }
@@ -149,7 +154,7 @@ macro_rules! kernels {
                 spec: &entries::$spec,
                 dtype: Dtype::$element,
                 head_dim: $dim,
-                rows: $consumers * CONSUMER_ROWS,
+                rows: $consumers * CONSUMER_ROWS * <$scope as Scope>::BLOCKS as usize,
                 keys: $keys,
                 masked: $masked,
                 #[cfg(feature = "sim")]
@@ -178,16 +183,15 @@ macro_rules! kernels {
 }
 
 kernels! {
-    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 1 + 4, registers 24 / 240, masked false;
-    attention_bf16_d128_n ATTENTION_BF16_D128_N: Bf16, D 128 in 2, 2 consumers, turns false, keys 176, stages 1 + 4, registers 24 / 240, masked false;
-    attention_bf16_d128_m ATTENTION_BF16_D128_M: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true;
-    attention_bf16_d128_mn ATTENTION_BF16_D128_MN: Bf16, D 128 in 2, 2 consumers, turns false, keys 128, stages 2 + 4, registers 24 / 240, masked true;
-    attention_bf16_d128_160 ATTENTION_BF16_D128_160: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 1 + 4, registers 24 / 240, masked false;
-    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, masked true;
-    attention_bf16_d64_2 ATTENTION_BF16_D64_2: Bf16, D 64 in 1, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true;
-    attention_bf16_d64_2n ATTENTION_BF16_D64_2N: Bf16, D 64 in 1, 2 consumers, turns false, keys 128, stages 2 + 4, registers 24 / 240, masked true;
-    attention_bf16_d64_192 ATTENTION_BF16_D64_192: Bf16, D 64 in 1, 2 consumers, turns true, keys 192, stages 2 + 4, registers 24 / 240, masked true;
-    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 80, stages 1 + 4, registers 24 / 240, masked true;
-    attention_bf16_d256_t ATTENTION_BF16_D256_T: Bf16, D 256 in 4, 2 consumers, turns true, keys 80, stages 1 + 4, registers 24 / 240, masked true;
-    attention_bf16_d256_64 ATTENTION_BF16_D256_64: Bf16, D 256 in 4, 2 consumers, turns false, keys 64, stages 1 + 4, registers 24 / 240, masked true;
+    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 1 + 4, registers 24 / 240, masked false, BlockScope;
+    attention_bf16_d128_c ATTENTION_BF16_D128_C: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 1 + 4, registers 24 / 240, masked false, ClusterScope<2>;
+    attention_bf16_d128_m ATTENTION_BF16_D128_M: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true, BlockScope;
+    attention_bf16_d128_mc ATTENTION_BF16_D128_MC: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true, ClusterScope<2>;
+    attention_bf16_d128_3 ATTENTION_BF16_D128_3: Bf16, D 128 in 2, 3 consumers, turns false, keys 96, stages 1 + 6, registers 32 / 160, masked true, BlockScope;
+    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, masked true, BlockScope;
+    attention_bf16_d64_c ATTENTION_BF16_D64_C: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, masked true, ClusterScope<2>;
+    attention_bf16_d64_160 ATTENTION_BF16_D64_160: Bf16, D 64 in 1, 3 consumers, turns false, keys 160, stages 2 + 4, registers 32 / 160, masked true, BlockScope;
+    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 80, stages 1 + 4, registers 24 / 240, masked true, BlockScope;
+    attention_bf16_d256_c ATTENTION_BF16_D256_C: Bf16, D 256 in 4, 2 consumers, turns false, keys 80, stages 1 + 4, registers 24 / 240, masked true, ClusterScope<2>;
+    attention_bf16_d256_c96 ATTENTION_BF16_D256_C96: Bf16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, masked true, ClusterScope<2>;
 }

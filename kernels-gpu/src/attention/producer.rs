@@ -1,7 +1,8 @@
 //! The producer: one thread that keeps Q, K and V coming, across tiles.
 
 use hopper_std::hint::opaque;
-use hopper_std::sm90::{BlockScope, EmptySlot, Producer, Shared, Swizzle128, TensorMapRef, Tile, TileShape};
+use hopper_std::ptx::cluster::cluster_ctarank;
+use hopper_std::sm90::{BlockScope, EmptySlot, Producer, Scope, Swizzle128, TensorMapRef, Tile};
 use hopper_std::thread;
 
 use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, TileWork};
@@ -27,17 +28,19 @@ pub(super) unsafe fn produce<
     const CONSUMERS: usize,
     const QUERY_STAGES: usize,
     const STAGES: usize,
+    C: Scope,
 >(
     arguments: &Arguments,
     maps: &Maps<E, KEYS>,
     mut queries: Producer<[QueryTile<E, CHUNKS>; CONSUMERS], QUERY_STAGES, BlockScope>,
-    mut ring: Producer<KeyTile<E, KEYS, CHUNKS>, STAGES, BlockScope>,
+    mut ring: Producer<KeyTile<E, KEYS, CHUNKS>, STAGES, C>,
 ) {
     maps.q.prefetch();
     maps.k.prefetch();
     maps.v.prefetch();
     maps.o.prefetch();
-    let worker = thread::block_idx_x();
+    let worker = thread::block_idx_x() / C::BLOCKS;
+    let rank = rank_in::<C>();
     // SAFETY: the offsets have one more element than there are workers.
     let (mut index, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
     while index < last {
@@ -46,23 +49,34 @@ pub(super) unsafe fn produce<
         let mut key = work.end_tile;
         // SAFETY: each tile is part of its slot's stage and filled once.
         unsafe {
-            load_queries(&queries.acquire(), maps.q, &work);
+            load_queries(&queries.acquire(), maps.q, &work, rank);
             if key > work.first_tile {
                 key -= 1;
-                load_keys(&ring.acquire(), maps.k, &work, key);
+                load_keys(&ring.acquire(), maps.k, &work, key, rank);
                 while key > work.first_tile {
-                    load_keys(&ring.acquire(), maps.k, &work, key - 1);
-                    load_keys(&ring.acquire(), maps.v, &work, key);
+                    load_keys(&ring.acquire(), maps.k, &work, key - 1, rank);
+                    load_keys(&ring.acquire(), maps.v, &work, key, rank);
                     key = opaque(key - 1);
                 }
-                load_keys(&ring.acquire(), maps.v, &work, key);
+                load_keys(&ring.acquire(), maps.v, &work, key, rank);
             }
         }
         index += 1;
     }
+    if C::BLOCKS > 1 {
+        // A block must not end while its neighbour's consumers may still arrive at its barriers.
+        ring.drain();
+    }
 }
 
-/// Starts the copies of the rows of Q.
+/// This block's number in its cluster.
+#[inline(always)]
+pub(super) fn rank_in<C: Scope>() -> u32 {
+    // SAFETY: a special register.
+    if C::BLOCKS == 1 { 0 } else { unsafe { cluster_ctarank() } }
+}
+
+/// Starts the copies of this block's rows of Q.
 ///
 /// # Safety
 /// As [`EmptySlot::load_4d`].
@@ -71,50 +85,50 @@ unsafe fn load_queries<E: 'static, const CHUNKS: usize, const CONSUMERS: usize>(
     slot: &EmptySlot<[QueryTile<E, CHUNKS>; CONSUMERS], BlockScope>,
     map: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
     work: &TileWork,
+    rank: u32,
 ) {
     let mut consumer = 0;
     while consumer < CONSUMERS as u32 {
-        let token = work.query_token + (consumer as usize * CONSUMER_ROWS) as i32;
-        // SAFETY: the caller's promise.
-        unsafe {
-            load_chunks(slot, slot.stage().at(consumer), map, [token, work.query_head as i32, work.query_outer]);
+        let token = work.query_token + ((rank as usize * CONSUMERS + consumer as usize) * CONSUMER_ROWS) as i32;
+        let mut chunk = 0;
+        while chunk < CHUNKS as u32 {
+            let at = [(chunk as usize * CHUNK) as i32, token, work.query_head as i32, work.query_outer];
+            // SAFETY: the caller's promise.
+            unsafe { slot.load_4d(slot.stage().at(consumer).at(chunk), map, at) };
+            chunk += 1;
         }
         consumer += 1;
     }
 }
 
-/// Starts the copies of tile `tile` of K or of V.
+/// Starts the copies of tile `tile` of K or of V, in chunks of 64 columns: all of it, or in a cluster this block's share of
+/// the keys, to every block.
 ///
 /// # Safety
 /// As [`EmptySlot::load_4d`].
 #[inline(always)]
-unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize>(
-    slot: &EmptySlot<KeyTile<E, KEYS, CHUNKS>, BlockScope>,
+unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize, C: Scope>(
+    slot: &EmptySlot<KeyTile<E, KEYS, CHUNKS>, C>,
     map: TensorMapRef<Tile<E, KEYS, CHUNK, Swizzle128>>,
     work: &TileWork,
     tile: u32,
+    rank: u32,
 ) {
-    let token = work.key_token + (tile as usize * KEYS) as i32;
-    // SAFETY: the caller's promise.
-    unsafe { load_chunks(slot, slot.stage(), map, [token, work.key_head as i32, work.key_outer]) }
-}
-
-/// Starts the copies of the rows from `at` (token, head, outer) on, in chunks of 64 columns.
-///
-/// # Safety
-/// As [`EmptySlot::load_4d`].
-#[inline(always)]
-unsafe fn load_chunks<T: TileShape, Stage, const CHUNKS: usize>(
-    slot: &EmptySlot<Stage, BlockScope>,
-    tiles: Shared<[T; CHUNKS]>,
-    map: TensorMapRef<T>,
-    [token, head, outer]: [i32; 3],
-) {
+    let share = KEYS / C::BLOCKS as usize;
+    let first = rank as usize * share;
+    let token = work.key_token + (tile as usize * KEYS + first) as i32;
     let mut chunk = 0;
     while chunk < CHUNKS as u32 {
-        let at = [(chunk as usize * CHUNK) as i32, token, head, outer];
-        // SAFETY: the caller's promise.
-        unsafe { slot.load_4d(tiles.at(chunk), map, at) };
+        let at = [(chunk as usize * CHUNK) as i32, token, work.key_head as i32, work.key_outer];
+        let tile = slot.stage().at(chunk);
+        // SAFETY: the caller's promise; a share is a part of the tile, and a multiple of eight keys keeps the swizzle's atoms.
+        unsafe {
+            if C::BLOCKS == 1 {
+                slot.load_4d(tile, map, at);
+            } else {
+                slot.load_4d_multicast(tile.project(first * CHUNK * 2), map, at);
+            }
+        }
         chunk += 1;
     }
 }

@@ -78,6 +78,17 @@ impl<T: TileShape> TensorMapRef<T> {
         unsafe { tensor::cp_async_bulk_tensor_4d(tile.address(), self.map.cast(), at, full.address()) }
     }
 
+    /// As [`load_4d`](Self::load_4d), into the same place in every block of `mask`.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d), in every block of `mask`.
+    #[instruction]
+    pub unsafe fn load_4d_multicast(self, tile: Shared<T>, at: [i32; 4], full: Shared<FullBarrier>, mask: u16) {
+        let full = full.address();
+        // SAFETY: as above, in each block.
+        unsafe { tensor::cp_async_bulk_tensor_4d_multicast(tile.address(), self.map.cast(), at, full, mask) }
+    }
+
     /// Starts the copy of `tile` to the box at `at` of a map of rank 4, in this thread's bulk group. Thread.
     ///
     /// # Safety
