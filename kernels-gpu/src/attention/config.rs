@@ -55,7 +55,7 @@ pub struct TileWork {
     pub key_outer: i32,
     /// The first tile of keys: it begins at key `first_tile * KEYS`.
     pub first_tile: u32,
-    /// One past the last tile of keys. There may be none: `first_tile == end_tile`.
+    /// One past the last tile of keys. There is at least one; a row may see none of its keys.
     pub end_tile: u32,
     /// The first row, counted in the sequence.
     pub row: u32,

@@ -8,7 +8,7 @@ use hopper_std::sm90::{
 use hopper_std::thread;
 use hopper_std::warp::lane_id;
 
-use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile};
+use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, TileWork};
 use super::epilogue::{Place, store};
 use super::mask::Mask;
 use super::producer::rank_in;
@@ -17,6 +17,13 @@ use super::turn::Turn;
 
 /// A slot of the ring.
 type KeySlot<E, const KEYS: usize, const CHUNKS: usize, C> = FullSlot<KeyTile<E, KEYS, CHUNKS>, C>;
+
+/// A tile of O whose last product is in flight.
+struct Ended<Query> {
+    work: TileWork,
+    softmax: Softmax,
+    query: Query,
+}
 
 /// Works on this block's tiles. Warp group.
 ///
@@ -55,68 +62,99 @@ pub(super) unsafe fn consume<
     let worker = thread::block_idx_x() / C::BLOCKS;
     // SAFETY: the offsets have one more element than there are workers.
     let (mut index, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
+    let first_row = (rank_in::<C>() * CONSUMERS as u32 + consumer) * CONSUMER_ROWS as u32;
     let mut scores = Accumulator::<S>::zeroed();
+    let mut output = Accumulator::<O>::zeroed();
     while index < last {
         // SAFETY: a worker's tiles are in the list.
-        let work = unsafe { arguments.tile(index) };
-        let first_row = (rank_in::<C>() * CONSUMERS as u32 + consumer) * CONSUMER_ROWS as u32;
-        let mask = Mask::new(arguments, &work, work.row + first_row);
+        let mut work = unsafe { arguments.tile(index) };
+        let mut mask = Mask::new(arguments, &work, work.row + first_row);
         let mut softmax = Softmax::EMPTY;
-        let mut output = Accumulator::<O>::zeroed();
-        let query = queries.wait();
-        let q = query.stage().at(consumer);
-        let mut tile = work.end_tile;
-        if tile > work.first_tile {
-            tile -= 1;
+        let mut query = queries.wait();
+        let mut tile = work.end_tile - 1;
+        let k = ring.wait();
+        // SAFETY: the whole warp group is here, as at each step below; the operands are parts of the slots, and Q of a slot that
+        // is released after the tile's last product.
+        let mut p = unsafe {
+            turn.wait();
+            let flight = scores.start(Initial::Zero, k, |products, k| {
+                multiply_keys::<E, S, KEYS, CHUNKS, O, C>(products, query.stage().at(consumer), k);
+            });
+            turn.pass();
+            flight.wait().release();
+            mask.prepare(scores.modify(), tile * KEYS as u32, warp, lane);
+            softmax.update(scores.modify(), scale);
+            pack::<E, S, P>(scores.read())
+        };
+        let mut initial = Initial::Zero;
+        loop {
+            let ended = if tile > work.first_tile {
+                tile -= 1;
+                None
+            } else {
+                index += 1;
+                if QUERY_STAGES == 1 || index == last {
+                    break;
+                }
+                // SAFETY: a worker's tiles are in the list.
+                let next = unsafe { arguments.tile(index) };
+                let ended = Ended { work, softmax, query };
+                work = next;
+                mask = Mask::new(arguments, &work, work.row + first_row);
+                softmax = Softmax::EMPTY;
+                query = queries.wait();
+                tile = work.end_tile - 1;
+                Some(ended)
+            };
             let k = ring.wait();
-            // SAFETY: the whole warp group is here, at each step; the operands are parts of the slots, and Q of a slot that is
-            // released after the tile.
+            // SAFETY: as above.
             unsafe {
                 turn.wait();
-                let flight = scores
-                    .start(Initial::Zero, k, |products, k| multiply_keys::<E, S, KEYS, CHUNKS, O, C>(products, q, k));
-                turn.pass();
-                flight.wait().release();
-                mask.prepare(scores.modify(), tile * KEYS as u32, warp, lane);
-                softmax.update(scores.modify(), scale);
-                let mut p = pack::<E, S, P>(scores.read());
-                while tile > work.first_tile {
-                    tile -= 1;
-                    let k = ring.wait();
-                    turn.wait();
-                    let flight = scores.start(Initial::Zero, k, |products, k| {
-                        multiply_keys::<E, S, KEYS, CHUNKS, O, C>(products, q, k)
-                    });
-                    let v = ring.wait();
-                    let flights = flight.then(&mut output, Initial::Kept, (v, p), |products, read| {
-                        multiply_values::<E, P, O, KEYS, CHUNKS, C>(products, read)
-                    });
-                    turn.pass();
-                    let (k, flight) = flights.wait_first();
-                    k.release();
-                    mask.prepare(scores.modify(), tile * KEYS as u32, warp, lane);
-                    let factors = softmax.update(scores.modify(), scale);
-                    // Nothing of the softmax is put off until the products of P and V are done.
-                    scores.read();
-                    let (v, _) = flight.wait();
-                    v.release();
-                    scale_rows(output.modify(), factors);
-                    p = pack::<E, S, P>(scores.read());
-                }
+                let flight = scores.start(Initial::Zero, k, |products, k| {
+                    multiply_keys::<E, S, KEYS, CHUNKS, O, C>(products, query.stage().at(consumer), k);
+                });
                 let v = ring.wait();
-                let (v, _) = output
-                    .start(Initial::Kept, (v, p), |products, read| {
-                        multiply_values::<E, P, O, KEYS, CHUNKS, C>(products, read)
-                    })
-                    .wait();
+                let flights = flight.then(&mut output, initial, (v, p), |products, read| {
+                    multiply_values::<E, P, O, KEYS, CHUNKS, C>(products, read);
+                });
+                turn.pass();
+                let (k, flight) = flights.wait_first();
+                k.release();
+                mask.prepare(scores.modify(), tile * KEYS as u32, warp, lane);
+                let factors = softmax.update(scores.modify(), scale);
+                // Nothing of the softmax is put off until the products of P and V are done.
+                scores.read();
+                let (v, _) = flight.wait();
                 v.release();
+                match ended {
+                    None => {
+                        scale_rows(output.modify(), factors);
+                        initial = Initial::Kept;
+                    }
+                    Some(Ended { work, softmax, query }) => {
+                        let place = Place { work: &work, first_row, warp, lane, consumer };
+                        let staging = query.stage().at(consumer);
+                        store::<E, O, CHUNKS>(arguments, map_o, place, output.modify(), softmax.finish(scale), staging);
+                        query.release();
+                        initial = Initial::Zero;
+                    }
+                }
+                p = pack::<E, S, P>(scores.read());
             }
         }
+        let v = ring.wait();
         let place = Place { work: &work, first_row, warp, lane, consumer };
-        // SAFETY: the whole warp group is here, and reads its rows of Q no more.
-        unsafe { store::<E, O, CHUNKS>(arguments, map_o, place, output.modify(), softmax.finish(scale), q) };
+        // SAFETY: as above; the consumer reads its rows of Q no more.
+        unsafe {
+            let flight = output.start(initial, (v, p), |products, read| {
+                multiply_values::<E, P, O, KEYS, CHUNKS, C>(products, read);
+            });
+            let (v, _) = flight.wait();
+            v.release();
+            let staging = query.stage().at(consumer);
+            store::<E, O, CHUNKS>(arguments, map_o, place, output.modify(), softmax.finish(scale), staging);
+        }
         query.release();
-        index += 1;
     }
     // SAFETY: every consumer comes here.
     unsafe { turn.end() };

@@ -184,14 +184,14 @@ macro_rules! kernels {
 
 kernels! {
     attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 1 + 4, registers 24 / 240, masked false, BlockScope;
-    attention_bf16_d128_c ATTENTION_BF16_D128_C: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 1 + 4, registers 24 / 240, masked false, ClusterScope<2>;
+    attention_bf16_d128_x ATTENTION_BF16_D128_X: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 2 + 3, registers 24 / 240, masked false, BlockScope;
+    attention_bf16_d128_160 ATTENTION_BF16_D128_160: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, masked true, BlockScope;
+    attention_bf16_d128_160c ATTENTION_BF16_D128_160C: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, masked true, ClusterScope<2>;
     attention_bf16_d128_m ATTENTION_BF16_D128_M: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true, BlockScope;
-    attention_bf16_d128_mc ATTENTION_BF16_D128_MC: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true, ClusterScope<2>;
-    attention_bf16_d128_3 ATTENTION_BF16_D128_3: Bf16, D 128 in 2, 3 consumers, turns false, keys 96, stages 1 + 6, registers 32 / 160, masked true, BlockScope;
-    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, masked true, BlockScope;
-    attention_bf16_d64_c ATTENTION_BF16_D64_C: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, masked true, ClusterScope<2>;
-    attention_bf16_d64_160 ATTENTION_BF16_D64_160: Bf16, D 64 in 1, 3 consumers, turns false, keys 160, stages 2 + 4, registers 32 / 160, masked true, BlockScope;
+    attention_bf16_d128_mn ATTENTION_BF16_D128_MN: Bf16, D 128 in 2, 2 consumers, turns false, keys 128, stages 2 + 4, registers 24 / 240, masked true, BlockScope;
+    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 1 + 4, registers 32 / 160, masked true, BlockScope;
+    attention_bf16_d64_112 ATTENTION_BF16_D64_112: Bf16, D 64 in 1, 3 consumers, turns false, keys 112, stages 2 + 6, registers 32 / 160, masked true, BlockScope;
     attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 80, stages 1 + 4, registers 24 / 240, masked true, BlockScope;
-    attention_bf16_d256_c ATTENTION_BF16_D256_C: Bf16, D 256 in 4, 2 consumers, turns false, keys 80, stages 1 + 4, registers 24 / 240, masked true, ClusterScope<2>;
+    attention_bf16_d256_96 ATTENTION_BF16_D256_96: Bf16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, masked true, BlockScope;
     attention_bf16_d256_c96 ATTENTION_BF16_D256_C96: Bf16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, masked true, ClusterScope<2>;
 }

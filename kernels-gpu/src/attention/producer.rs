@@ -15,8 +15,8 @@ pub(super) struct Maps<E, const KEYS: usize> {
     pub(super) v: TensorMapRef<Tile<E, KEYS, CHUNK, Swizzle128>>,
 }
 
-/// Fills the ring in the order in which the consumers read: Q, K0, K1, V0, K2, V1, .., V(last), from the last tile of keys
-/// to the first. Thread.
+/// Fills the rings in the order in which the consumers read: each tile of V a step behind its tile of K, from the last tile
+/// of keys to the first. With two stages of Q the steps go on from tile to tile of O. Thread.
 ///
 /// # Safety
 /// The launch contract of [`Arguments`]; one thread of the block calls it.
@@ -43,29 +43,50 @@ pub(super) unsafe fn produce<
     let rank = rank_in::<C>();
     // SAFETY: the offsets have one more element than there are workers.
     let (mut index, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
+    let mut behind = None;
     while index < last {
         // SAFETY: a worker's tiles are in the list.
         let work = unsafe { arguments.tile(index) };
-        let mut key = work.end_tile;
+        let place = Keys::of(&work);
         // SAFETY: each tile is part of its slot's stage and filled once.
-        unsafe {
-            load_queries(&queries.acquire(), maps.q, &work, rank);
-            if key > work.first_tile {
-                key -= 1;
-                load_keys(&ring.acquire(), maps.k, &work, key, rank);
-                while key > work.first_tile {
-                    load_keys(&ring.acquire(), maps.k, &work, key - 1, rank);
-                    load_keys(&ring.acquire(), maps.v, &work, key, rank);
-                    key = opaque(key - 1);
+        unsafe { load_queries(&queries.acquire(), maps.q, &work, rank) };
+        let mut key = work.end_tile;
+        while key > work.first_tile {
+            key = opaque(key - 1);
+            // SAFETY: as above.
+            unsafe {
+                load_keys(&ring.acquire(), maps.k, place, key, rank);
+                if let Some((place, key)) = behind.replace((place, key)) {
+                    load_keys(&ring.acquire(), maps.v, place, key, rank);
                 }
-                load_keys(&ring.acquire(), maps.v, &work, key, rank);
             }
         }
         index += 1;
+        if QUERY_STAGES == 1 || index == last {
+            if let Some((place, key)) = behind.take() {
+                // SAFETY: as above.
+                unsafe { load_keys(&ring.acquire(), maps.v, place, key, rank) };
+            }
+        }
     }
     if C::BLOCKS > 1 {
         // A block must not end while its neighbour's consumers may still arrive at its barriers.
         ring.drain();
+    }
+}
+
+/// Where a sequence's keys are in the maps of K and V.
+#[derive(Clone, Copy)]
+struct Keys {
+    token: i32,
+    head: i32,
+    outer: i32,
+}
+
+impl Keys {
+    #[inline(always)]
+    const fn of(work: &TileWork) -> Self {
+        Self { token: work.key_token, head: work.key_head as i32, outer: work.key_outer }
     }
 }
 
@@ -110,16 +131,16 @@ unsafe fn load_queries<E: 'static, const CHUNKS: usize, const CONSUMERS: usize>(
 unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize, C: Scope>(
     slot: &EmptySlot<KeyTile<E, KEYS, CHUNKS>, C>,
     map: TensorMapRef<Tile<E, KEYS, CHUNK, Swizzle128>>,
-    work: &TileWork,
+    place: Keys,
     tile: u32,
     rank: u32,
 ) {
     let share = KEYS / C::BLOCKS as usize;
     let first = rank as usize * share;
-    let token = work.key_token + (tile as usize * KEYS + first) as i32;
+    let token = place.token + (tile as usize * KEYS + first) as i32;
     let mut chunk = 0;
     while chunk < CHUNKS as u32 {
-        let at = [(chunk as usize * CHUNK) as i32, token, work.key_head as i32, work.key_outer];
+        let at = [(chunk as usize * CHUNK) as i32, token, place.head, place.outer];
         let tile = slot.stage().at(chunk);
         // SAFETY: the caller's promise; a share is a part of the tile, and a multiple of eight keys keeps the swizzle's atoms.
         unsafe {
