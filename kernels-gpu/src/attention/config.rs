@@ -159,6 +159,17 @@ pub enum Dtype {
     F16,
 }
 
+/// Which problems a kernel is for. Any kernel can do any of them; smaller tiles of keys waste less where rows see only a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// Rows that see every key.
+    Full,
+    /// Rows that may see only a part of the keys.
+    Masked,
+    /// Both.
+    Either,
+}
+
 /// What the host must know of one exported kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
@@ -172,8 +183,8 @@ pub struct Configuration {
     pub rows: usize,
     /// Keys of a tile of K and V.
     pub keys: usize,
-    /// Whether it is the choice where rows see a part of the keys: smaller tiles of keys waste less at the bounds.
-    pub masked: bool,
+    /// Which problems it is for.
+    pub serves: Serves,
     /// Calls the kernel on the CPU, as one thread of a simulated launch, with the addresses of the maps of Q, K, V and O.
     /// The contract is the kernel's.
     #[cfg(feature = "sim")]

@@ -2,25 +2,24 @@
 
 use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
 use hopper_std::sm90::{
-    Accumulator, BlockScope, Consumer, FullSlot, Initial, LeftFragment, Products, Scope, Shared, Swizzle128,
-    TensorMapRef, Tile, WarpGroup,
+    Accumulator, BlockScope, Consumer, FullSlot, Initial, LeftFragment, Products, Shared, Swizzle128, TensorMapRef,
+    Tile, WarpGroup,
 };
 use hopper_std::thread;
 use hopper_std::warp::lane_id;
 
-use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, TileWork};
+use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile};
 use super::epilogue::{Place, store};
 use super::mask::Mask;
-use super::producer::rank_in;
 use super::softmax::{Softmax, pack, scale_rows};
 use super::turn::Turn;
 
 /// A slot of the ring.
-type KeySlot<E, const KEYS: usize, const CHUNKS: usize, C> = FullSlot<KeyTile<E, KEYS, CHUNKS>, C>;
+type KeySlot<E, const KEYS: usize, const CHUNKS: usize> = FullSlot<KeyTile<E, KEYS, CHUNKS>, BlockScope>;
 
 /// A tile of O whose last product is in flight.
 struct Ended<Query> {
-    work: TileWork,
+    index: u32,
     softmax: Softmax,
     query: Query,
 }
@@ -43,13 +42,12 @@ pub(super) unsafe fn consume<
     const TURNS: bool,
     const QUERY_STAGES: usize,
     const STAGES: usize,
-    C: Scope,
 >(
     arguments: &Arguments,
     warp_group: WarpGroup,
     map_o: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
     mut queries: Consumer<[QueryTile<E, CHUNKS>; CONSUMERS], QUERY_STAGES, BlockScope>,
-    mut ring: Consumer<KeyTile<E, KEYS, CHUNKS>, STAGES, C>,
+    mut ring: Consumer<KeyTile<E, KEYS, CHUNKS>, STAGES, BlockScope>,
 ) where
     [f32; S]: Registers,
     [f32; O]: Registers,
@@ -59,10 +57,10 @@ pub(super) unsafe fn consume<
     let mut turn = Turn::<TURNS>::of(consumer);
     let scale = if arguments.softcap != 0.0 { arguments.softcap } else { arguments.scale };
     let (warp, lane) = (warp_group.warp(), lane_id());
-    let worker = thread::block_idx_x() / C::BLOCKS;
+    let worker = thread::block_idx_x();
     // SAFETY: the offsets have one more element than there are workers.
     let (mut index, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
-    let first_row = (rank_in::<C>() * CONSUMERS as u32 + consumer) * CONSUMER_ROWS as u32;
+    let first_row = consumer * CONSUMER_ROWS as u32;
     let mut scores = Accumulator::<S>::zeroed();
     let mut output = Accumulator::<O>::zeroed();
     while index < last {
@@ -78,7 +76,7 @@ pub(super) unsafe fn consume<
         let mut p = unsafe {
             turn.wait();
             let flight = scores.start(Initial::Zero, k, |products, k| {
-                multiply_keys::<E, S, KEYS, CHUNKS, O, C>(products, query.stage().at(consumer), k);
+                multiply_keys::<E, S, KEYS, CHUNKS, O>(products, query.stage().at(consumer), k);
             });
             turn.pass();
             flight.wait().release();
@@ -98,7 +96,7 @@ pub(super) unsafe fn consume<
                 }
                 // SAFETY: a worker's tiles are in the list.
                 let next = unsafe { arguments.tile(index) };
-                let ended = Ended { work, softmax, query };
+                let ended = Ended { index: index - 1, softmax, query };
                 work = next;
                 mask = Mask::new(arguments, &work, work.row + first_row);
                 softmax = Softmax::EMPTY;
@@ -111,11 +109,11 @@ pub(super) unsafe fn consume<
             unsafe {
                 turn.wait();
                 let flight = scores.start(Initial::Zero, k, |products, k| {
-                    multiply_keys::<E, S, KEYS, CHUNKS, O, C>(products, query.stage().at(consumer), k);
+                    multiply_keys::<E, S, KEYS, CHUNKS, O>(products, query.stage().at(consumer), k);
                 });
                 let v = ring.wait();
                 let flights = flight.then(&mut output, initial, (v, p), |products, read| {
-                    multiply_values::<E, P, O, KEYS, CHUNKS, C>(products, read);
+                    multiply_values::<E, P, O, KEYS, CHUNKS>(products, read);
                 });
                 turn.pass();
                 let (k, flight) = flights.wait_first();
@@ -131,7 +129,9 @@ pub(super) unsafe fn consume<
                         scale_rows(output.modify(), factors);
                         initial = Initial::Kept;
                     }
-                    Some(Ended { work, softmax, query }) => {
+                    Some(Ended { index, softmax, query }) => {
+                        // Read once more: kept, its words would take the registers of a step.
+                        let work = arguments.tile(index);
                         let place = Place { work: &work, first_row, warp, lane, consumer };
                         let staging = query.stage().at(consumer);
                         store::<E, O, CHUNKS>(arguments, map_o, place, output.modify(), softmax.finish(scale), staging);
@@ -147,7 +147,7 @@ pub(super) unsafe fn consume<
         // SAFETY: as above; the consumer reads its rows of Q no more.
         unsafe {
             let flight = output.start(initial, (v, p), |products, read| {
-                multiply_values::<E, P, O, KEYS, CHUNKS, C>(products, read);
+                multiply_values::<E, P, O, KEYS, CHUNKS>(products, read);
             });
             let (v, _) = flight.wait();
             v.release();
@@ -165,10 +165,10 @@ pub(super) unsafe fn consume<
 /// # Safety
 /// As [`Accumulator::start`], within whose `issue` this is called.
 #[inline(always)]
-unsafe fn multiply_keys<E: Mma<S>, const S: usize, const KEYS: usize, const CHUNKS: usize, const O: usize, C: Scope>(
+unsafe fn multiply_keys<E: Mma<S>, const S: usize, const KEYS: usize, const CHUNKS: usize, const O: usize>(
     products: &mut Products<'_, S>,
     q: Shared<QueryTile<E, CHUNKS>>,
-    k: &KeySlot<E, KEYS, CHUNKS, C>,
+    k: &KeySlot<E, KEYS, CHUNKS>,
 ) {
     let mut step = 0;
     while step < (O / 8) as u32 {
@@ -181,9 +181,9 @@ unsafe fn multiply_keys<E: Mma<S>, const S: usize, const KEYS: usize, const CHUN
 
 /// O += P V: the tile's keys in steps of 16.
 #[inline(always)]
-fn multiply_values<E: Mma<O>, const P: usize, const O: usize, const KEYS: usize, const CHUNKS: usize, C: Scope>(
+fn multiply_values<E: Mma<O>, const P: usize, const O: usize, const KEYS: usize, const CHUNKS: usize>(
     products: &mut Products<'_, O>,
-    (v, p): &(KeySlot<E, KEYS, CHUNKS, C>, LeftFragment<P>),
+    (v, p): &(KeySlot<E, KEYS, CHUNKS>, LeftFragment<P>),
 ) {
     let v = v.stage().mn_major();
     hopper_std::seq!(STEP in 0..16 {

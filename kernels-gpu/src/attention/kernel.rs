@@ -4,12 +4,10 @@ use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16};
 use hopper_std::kernel;
 use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
-use hopper_std::sm90::{
-    BlockScope, ClusterScope, Pipeline, RegisterBudget, Scope, SharedMemory, Swizzle128, TensorMapRef, Tile, WarpGroup,
-};
+use hopper_std::sm90::{BlockScope, Pipeline, RegisterBudget, SharedMemory, Swizzle128, TensorMapRef, Tile, WarpGroup};
 use hopper_std::thread;
 
-use super::config::{Arguments, CHUNK, CONSUMER_ROWS, Configuration, Dtype, KeyTile, QueryTile, Smem};
+use super::config::{Arguments, CHUNK, CONSUMER_ROWS, Configuration, Dtype, KeyTile, QueryTile, Serves, Smem};
 use super::consumer::consume;
 use super::producer::{Maps, produce};
 
@@ -41,7 +39,6 @@ unsafe fn run<
     const PRODUCER: u32,
     const CONSUMER: u32,
     const GROUPS: u32,
-    C: Scope,
 >(
     maps: Maps<E, KEYS>,
     arguments: Arguments,
@@ -59,7 +56,7 @@ unsafe fn run<
         let smem = SharedMemory::<KernelSmem<E, KEYS, CHUNKS, CONSUMERS, QUERY_STAGES, STAGES>>::take();
         let queries =
             Pipeline::<_, QUERY_STAGES, BlockScope>::init(Smem::queries(smem), Smem::query_barriers(smem), warps);
-        let ring = Pipeline::<_, STAGES, C>::init(Smem::stages(smem), Smem::barriers(smem), warps);
+        let ring = Pipeline::<_, STAGES, BlockScope>::init(Smem::stages(smem), Smem::barriers(smem), warps);
         (WarpGroup::current(), queries.publish(), ring.publish())
     };
     if warp_group.index() == 0 {
@@ -74,7 +71,7 @@ unsafe fn run<
         // SAFETY: a consumer warp group, as counted at `init`.
         unsafe {
             RegisterBudget::<PRODUCER, CONSUMER, GROUPS>::become_consumer();
-            consume::<E, S, P, O, KEYS, CHUNKS, CONSUMERS, TURNS, QUERY_STAGES, STAGES, C>(
+            consume::<E, S, P, O, KEYS, CHUNKS, CONSUMERS, TURNS, QUERY_STAGES, STAGES>(
                 &arguments,
                 warp_group,
                 maps.o,
@@ -90,9 +87,9 @@ macro_rules! kernels {
     ($(
         $name:ident $spec:ident: $element:ident, D $dim:literal in $chunks:literal, $consumers:literal consumers, turns $turns:literal,
         keys $keys:literal, stages $query_stages:literal + $stages:literal, registers $producer:literal / $consumer:literal,
-        masked $masked:literal, $scope:ty;
+        $serves:ident;
     )*) => {
-        /// The exported kernels, `attention_<type>_d<D>`, for rows that see every key, and `_masked` for others.
+        /// The exported kernels, `attention_<type>_d<D>`; `_masked` where rows that do not see every key have one of their own.
         ///
         /// # Safety
         /// The launch contract of each is that of [`Arguments`](super::Arguments), with the maps of its
@@ -107,8 +104,7 @@ macro_rules! kernels {
                     threads = RegisterBudget::<$producer, $consumer, $consumers>::THREADS,
                     shared = SharedMemory::<
                         KernelSmem<$element, $keys, $chunks, $consumers, $query_stages, $stages>,
-                    >::BYTES,
-                    cluster = <$scope as Scope>::BLOCKS
+                    >::BYTES
                 )]
                 pub unsafe fn $name(
                     map_q: TensorMapRef<Tile<$element, CONSUMER_ROWS, CHUNK, Swizzle128>>,
@@ -141,7 +137,6 @@ macro_rules! kernels {
                             $producer,
                             $consumer,
                             $consumers,
-                            $scope,
                         >(maps, arguments);
                     }
                 }
@@ -154,9 +149,9 @@ macro_rules! kernels {
                 spec: &entries::$spec,
                 dtype: Dtype::$element,
                 head_dim: $dim,
-                rows: $consumers * CONSUMER_ROWS * <$scope as Scope>::BLOCKS as usize,
+                rows: $consumers * CONSUMER_ROWS,
                 keys: $keys,
-                masked: $masked,
+                serves: Serves::$serves,
                 #[cfg(feature = "sim")]
                 simulate: |[q, o, k, v], arguments| {
                     let Arguments { tiles, tile_offsets, lse, scale, softcap, left, right } = arguments;
@@ -183,15 +178,16 @@ macro_rules! kernels {
 }
 
 kernels! {
-    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 1 + 4, registers 24 / 240, masked false, BlockScope;
-    attention_bf16_d128_x ATTENTION_BF16_D128_X: Bf16, D 128 in 2, 2 consumers, turns true, keys 176, stages 2 + 3, registers 24 / 240, masked false, BlockScope;
-    attention_bf16_d128_160 ATTENTION_BF16_D128_160: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, masked true, BlockScope;
-    attention_bf16_d128_160c ATTENTION_BF16_D128_160C: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, masked true, ClusterScope<2>;
-    attention_bf16_d128_m ATTENTION_BF16_D128_M: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, masked true, BlockScope;
-    attention_bf16_d128_mn ATTENTION_BF16_D128_MN: Bf16, D 128 in 2, 2 consumers, turns false, keys 128, stages 2 + 4, registers 24 / 240, masked true, BlockScope;
-    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 1 + 4, registers 32 / 160, masked true, BlockScope;
-    attention_bf16_d64_112 ATTENTION_BF16_D64_112: Bf16, D 64 in 1, 3 consumers, turns false, keys 112, stages 2 + 6, registers 32 / 160, masked true, BlockScope;
-    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 80, stages 1 + 4, registers 24 / 240, masked true, BlockScope;
-    attention_bf16_d256_96 ATTENTION_BF16_D256_96: Bf16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, masked true, BlockScope;
-    attention_bf16_d256_c96 ATTENTION_BF16_D256_C96: Bf16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, masked true, ClusterScope<2>;
+    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, Either;
+    attention_bf16_d96 ATTENTION_BF16_D96: Bf16, D 96 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, Either;
+    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, Full;
+    attention_bf16_d128_masked ATTENTION_BF16_D128_MASKED: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, Masked;
+    attention_bf16_d192 ATTENTION_BF16_D192: Bf16, D 192 in 3, 2 consumers, turns false, keys 112, stages 1 + 4, registers 24 / 240, Either;
+    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, Either;
+    attention_f16_d64 ATTENTION_F16_D64: F16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, Either;
+    attention_f16_d96 ATTENTION_F16_D96: F16, D 96 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, Either;
+    attention_f16_d128 ATTENTION_F16_D128: F16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, Full;
+    attention_f16_d128_masked ATTENTION_F16_D128_MASKED: F16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, Masked;
+    attention_f16_d192 ATTENTION_F16_D192: F16, D 192 in 3, 2 consumers, turns false, keys 112, stages 1 + 4, registers 24 / 240, Either;
+    attention_f16_d256 ATTENTION_F16_D256: F16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, Either;
 }

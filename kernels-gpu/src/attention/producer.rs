@@ -1,8 +1,7 @@
 //! The producer: one thread that keeps Q, K and V coming, across tiles.
 
 use hopper_std::hint::opaque;
-use hopper_std::ptx::cluster::cluster_ctarank;
-use hopper_std::sm90::{BlockScope, EmptySlot, Producer, Scope, Swizzle128, TensorMapRef, Tile};
+use hopper_std::sm90::{BlockScope, EmptySlot, Producer, Swizzle128, TensorMapRef, Tile};
 use hopper_std::thread;
 
 use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, TileWork};
@@ -28,19 +27,17 @@ pub(super) unsafe fn produce<
     const CONSUMERS: usize,
     const QUERY_STAGES: usize,
     const STAGES: usize,
-    C: Scope,
 >(
     arguments: &Arguments,
     maps: &Maps<E, KEYS>,
     mut queries: Producer<[QueryTile<E, CHUNKS>; CONSUMERS], QUERY_STAGES, BlockScope>,
-    mut ring: Producer<KeyTile<E, KEYS, CHUNKS>, STAGES, C>,
+    mut ring: Producer<KeyTile<E, KEYS, CHUNKS>, STAGES, BlockScope>,
 ) {
     maps.q.prefetch();
     maps.k.prefetch();
     maps.v.prefetch();
     maps.o.prefetch();
-    let worker = thread::block_idx_x() / C::BLOCKS;
-    let rank = rank_in::<C>();
+    let worker = thread::block_idx_x();
     // SAFETY: the offsets have one more element than there are workers.
     let (mut index, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
     let mut behind = None;
@@ -49,15 +46,15 @@ pub(super) unsafe fn produce<
         let work = unsafe { arguments.tile(index) };
         let place = Keys::of(&work);
         // SAFETY: each tile is part of its slot's stage and filled once.
-        unsafe { load_queries(&queries.acquire(), maps.q, &work, rank) };
+        unsafe { load_queries(&queries.acquire(), maps.q, &work) };
         let mut key = work.end_tile;
         while key > work.first_tile {
             key = opaque(key - 1);
             // SAFETY: as above.
             unsafe {
-                load_keys(&ring.acquire(), maps.k, place, key, rank);
+                load_keys(&ring.acquire(), maps.k, place, key);
                 if let Some((place, key)) = behind.replace((place, key)) {
-                    load_keys(&ring.acquire(), maps.v, place, key, rank);
+                    load_keys(&ring.acquire(), maps.v, place, key);
                 }
             }
         }
@@ -65,13 +62,9 @@ pub(super) unsafe fn produce<
         if QUERY_STAGES == 1 || index == last {
             if let Some((place, key)) = behind.take() {
                 // SAFETY: as above.
-                unsafe { load_keys(&ring.acquire(), maps.v, place, key, rank) };
+                unsafe { load_keys(&ring.acquire(), maps.v, place, key) };
             }
         }
-    }
-    if C::BLOCKS > 1 {
-        // A block must not end while its neighbour's consumers may still arrive at its barriers.
-        ring.drain();
     }
 }
 
@@ -90,13 +83,6 @@ impl Keys {
     }
 }
 
-/// This block's number in its cluster.
-#[inline(always)]
-pub(super) fn rank_in<C: Scope>() -> u32 {
-    // SAFETY: a special register.
-    if C::BLOCKS == 1 { 0 } else { unsafe { cluster_ctarank() } }
-}
-
 /// Starts the copies of this block's rows of Q.
 ///
 /// # Safety
@@ -106,11 +92,10 @@ unsafe fn load_queries<E: 'static, const CHUNKS: usize, const CONSUMERS: usize>(
     slot: &EmptySlot<[QueryTile<E, CHUNKS>; CONSUMERS], BlockScope>,
     map: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
     work: &TileWork,
-    rank: u32,
 ) {
     let mut consumer = 0;
     while consumer < CONSUMERS as u32 {
-        let token = work.query_token + ((rank as usize * CONSUMERS + consumer as usize) * CONSUMER_ROWS) as i32;
+        let token = work.query_token + (consumer as usize * CONSUMER_ROWS) as i32;
         let mut chunk = 0;
         while chunk < CHUNKS as u32 {
             let at = [(chunk as usize * CHUNK) as i32, token, work.query_head as i32, work.query_outer];
@@ -122,34 +107,23 @@ unsafe fn load_queries<E: 'static, const CHUNKS: usize, const CONSUMERS: usize>(
     }
 }
 
-/// Starts the copies of tile `tile` of K or of V, in chunks of 64 columns: all of it, or in a cluster this block's share of
-/// the keys, to every block.
+/// Starts the copies of tile `tile` of K or of V, in chunks of 64 columns.
 ///
 /// # Safety
 /// As [`EmptySlot::load_4d`].
 #[inline(always)]
-unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize, C: Scope>(
-    slot: &EmptySlot<KeyTile<E, KEYS, CHUNKS>, C>,
+unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize>(
+    slot: &EmptySlot<KeyTile<E, KEYS, CHUNKS>, BlockScope>,
     map: TensorMapRef<Tile<E, KEYS, CHUNK, Swizzle128>>,
     place: Keys,
     tile: u32,
-    rank: u32,
 ) {
-    let share = KEYS / C::BLOCKS as usize;
-    let first = rank as usize * share;
-    let token = place.token + (tile as usize * KEYS + first) as i32;
+    let token = place.token + (tile as usize * KEYS) as i32;
     let mut chunk = 0;
     while chunk < CHUNKS as u32 {
         let at = [(chunk as usize * CHUNK) as i32, token, place.head, place.outer];
-        let tile = slot.stage().at(chunk);
-        // SAFETY: the caller's promise; a share is a part of the tile, and a multiple of eight keys keeps the swizzle's atoms.
-        unsafe {
-            if C::BLOCKS == 1 {
-                slot.load_4d(tile, map, at);
-            } else {
-                slot.load_4d_multicast(tile.project(first * CHUNK * 2), map, at);
-            }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { slot.load_4d(slot.stage().at(chunk), map, at) };
         chunk += 1;
     }
 }
