@@ -53,14 +53,14 @@ pub struct TileWork {
     pub key_token: i32,
     /// Outer coordinate in the maps of K and V.
     pub key_outer: i32,
-    /// The first tile of keys: it begins at key `first_tile * KEYS`.
+    /// The first tile of keys: tile t begins at key `t * KEYS`. With a list of blocks, the first position in the list.
     pub first_tile: u32,
-    /// One past the last tile of keys. There is at least one; a row may see none of its keys.
+    /// One past the last tile of keys, or the last position. There is at least one; a row may see none of its keys.
     pub end_tile: u32,
-    /// The first row, counted in the sequence.
-    pub row: u32,
-    /// Queries of the sequence.
-    pub num_queries: u32,
+    /// The key on the first row's diagonal.
+    pub diagonal: i32,
+    /// Rows of the tile that there are.
+    pub num_rows: u32,
     /// Keys of the sequence.
     pub num_keys: u32,
     /// Where the tile's first row is in the array of log-sum-exps.
@@ -79,8 +79,8 @@ impl TileWork {
             self.key_outer as u32,
             self.first_tile,
             self.end_tile,
-            self.row,
-            self.num_queries,
+            self.diagonal as u32,
+            self.num_rows,
             self.num_keys,
             self.lse_index,
         ]
@@ -99,6 +99,9 @@ impl TileWork {
 /// | `scale` | factor of Q K^T, positive, times log2(e); with a softcap: the factor over the cap |
 /// | `softcap` | the cap times log2(e), or 0 for none |
 /// | `left`, `right` | keys that a row sees to either side of its diagonal |
+/// | `diagonal_step` | from a row's diagonal to the next row's: 1, or 0 where the rows are heads of one query |
+/// | `blocks` | for kernels of [`Serves::Blocks`]: tiles of keys, by [`TileWork::first_tile`] |
+/// | `partial` | where rows go as f32, `2 * O` of them to a row, at the row's index among `lse`; or null: to `map_o` |
 ///
 /// Row i of a sequence with Lq queries and Lk keys has its diagonal at key i + Lk - Lq: the last row's is the last key. It
 /// sees the keys from `diagonal - left` to `diagonal + right`; causal is `right` 0, and [`UNBOUNDED`] no bound.
@@ -118,6 +121,12 @@ pub struct Arguments {
     pub left: i32,
     /// Keys after the diagonal that a row sees.
     pub right: i32,
+    /// From a row's diagonal to the next row's.
+    pub diagonal_step: i32,
+    /// Tiles of keys.
+    pub blocks: GlobalArray<u32>,
+    /// Rows of O in f32, or null.
+    pub partial: *mut f32,
 }
 
 /// A window's side that has no bound. Sums with row and key numbers stay within 32 bits.
@@ -142,8 +151,8 @@ impl Arguments {
             key_outer: f as i32,
             first_tile: g,
             end_tile: h,
-            row: i,
-            num_queries: j,
+            diagonal: i as i32,
+            num_rows: j,
             num_keys: k,
             lse_index: l,
         }
@@ -168,6 +177,40 @@ pub enum Serves {
     Masked,
     /// Both.
     Either,
+    /// Tiles of at most 64 rows, such as the heads of one query: two small blocks on a multiprocessor.
+    FewRows,
+    /// Tiles with a list of the tiles of keys that they see.
+    Blocks,
+}
+
+/// Where a tile's keys are said.
+pub(super) trait Source {
+    /// The tile of keys at a position.
+    ///
+    /// # Safety
+    /// The launch contract; the position is one of a tile's.
+    unsafe fn tile(arguments: &Arguments, position: u32) -> u32;
+}
+
+/// Tile after tile.
+pub(super) struct Range;
+
+impl Source for Range {
+    #[inline(always)]
+    unsafe fn tile(_: &Arguments, position: u32) -> u32 {
+        position
+    }
+}
+
+/// As the list of blocks says.
+pub(super) struct List;
+
+impl Source for List {
+    #[inline(always)]
+    unsafe fn tile(arguments: &Arguments, position: u32) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { arguments.blocks.get(position) }
+    }
 }
 
 /// What the host must know of one exported kernel.

@@ -8,7 +8,7 @@ use hopper_std::sm90::{
 use hopper_std::thread;
 use hopper_std::warp::lane_id;
 
-use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile};
+use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, Source};
 use super::epilogue::{Place, store};
 use super::mask::Mask;
 use super::softmax::{Softmax, pack, scale_rows};
@@ -42,6 +42,7 @@ pub(super) unsafe fn consume<
     const TURNS: bool,
     const QUERY_STAGES: usize,
     const STAGES: usize,
+    K: Source,
 >(
     arguments: &Arguments,
     warp_group: WarpGroup,
@@ -66,10 +67,12 @@ pub(super) unsafe fn consume<
     while index < last {
         // SAFETY: a worker's tiles are in the list.
         let mut work = unsafe { arguments.tile(index) };
-        let mut mask = Mask::new(arguments, &work, work.row + first_row);
+        let mut mask = Mask::new(arguments, &work, first_row);
         let mut softmax = Softmax::EMPTY;
         let mut query = queries.wait();
         let mut tile = work.end_tile - 1;
+        // SAFETY: a tile's positions are in the list.
+        let first_key = unsafe { K::tile(arguments, tile) } * KEYS as u32;
         let k = ring.wait();
         // SAFETY: the whole warp group is here, as at each step below; the operands are parts of the slots, and Q of a slot that
         // is released after the tile's last product.
@@ -80,7 +83,7 @@ pub(super) unsafe fn consume<
             });
             turn.pass();
             flight.wait().release();
-            mask.prepare(scores.modify(), tile * KEYS as u32, warp, lane);
+            mask.prepare(scores.modify(), first_key, warp, lane);
             softmax.update(scores.modify(), scale);
             pack::<E, S, P>(scores.read())
         };
@@ -98,15 +101,16 @@ pub(super) unsafe fn consume<
                 let next = unsafe { arguments.tile(index) };
                 let ended = Ended { index: index - 1, softmax, query };
                 work = next;
-                mask = Mask::new(arguments, &work, work.row + first_row);
+                mask = Mask::new(arguments, &work, first_row);
                 softmax = Softmax::EMPTY;
                 query = queries.wait();
                 tile = work.end_tile - 1;
                 Some(ended)
             };
-            let k = ring.wait();
             // SAFETY: as above.
             unsafe {
+                let first_key = K::tile(arguments, tile) * KEYS as u32;
+                let k = ring.wait();
                 turn.wait();
                 let flight = scores.start(Initial::Zero, k, |products, k| {
                     multiply_keys::<E, S, KEYS, CHUNKS, O>(products, query.stage().at(consumer), k);
@@ -118,7 +122,7 @@ pub(super) unsafe fn consume<
                 turn.pass();
                 let (k, flight) = flights.wait_first();
                 k.release();
-                mask.prepare(scores.modify(), tile * KEYS as u32, warp, lane);
+                mask.prepare(scores.modify(), first_key, warp, lane);
                 let factors = softmax.update(scores.modify(), scale);
                 // Nothing of the softmax is put off until the products of P and V are done.
                 scores.read();

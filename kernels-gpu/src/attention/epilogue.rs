@@ -6,7 +6,7 @@ use hopper_std::half::Half;
 use hopper_std::ptx::bulk::{cp_async_bulk_commit_group, cp_async_bulk_wait_group_read};
 use hopper_std::ptx::fence::fence_proxy_async_shared_cta;
 use hopper_std::ptx::matrix::stmatrix_x4;
-use hopper_std::ptx::memory::st_global_u32;
+use hopper_std::ptx::memory::{st_global_u32, st_global_v2_u32};
 use hopper_std::seq;
 use hopper_std::sm90::{AccumulatorFragment, NamedBarrier, Shared, Swizzle128, TensorMapRef, Tile};
 
@@ -24,7 +24,7 @@ pub(super) struct Place<'a> {
     pub(super) consumer: u32,
 }
 
-/// Stores 64 rows. They are laid out where the rows of Q were. Warp group.
+/// Stores 64 rows and their log-sum-exps. Warp group.
 ///
 /// # Safety
 /// All warps of the warp group call it; nobody reads `staging` any more; the maps are as [`Arguments`] says.
@@ -37,8 +37,30 @@ pub(super) unsafe fn store<E: Half, const O: usize, const CHUNKS: usize>(
     finished: Finished,
     staging: Shared<QueryTile<E, CHUNKS>>,
 ) {
-    let Place { work, first_row, warp, lane, consumer } = place;
     scale_rows(output, finished.factors);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if arguments.partial.is_null() {
+            store_rounded::<E, O, CHUNKS>(map, &place, output, staging);
+        } else {
+            store_floats(arguments, &place, output);
+        }
+        store_lse(arguments, &place, finished.lse);
+    }
+}
+
+/// Rounds the rows and stores them by the copy engine, from where the rows of Q were. Warp group.
+///
+/// # Safety
+/// As [`store`].
+#[inline(always)]
+unsafe fn store_rounded<E: Half, const O: usize, const CHUNKS: usize>(
+    map: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
+    place: &Place<'_>,
+    output: &[f32; O],
+    staging: Shared<QueryTile<E, CHUNKS>>,
+) {
+    let Place { work, first_row, warp, lane, consumer } = *place;
     // This lane gives the address of a row of one of four matrices: upper and lower rows, eight columns, then the next eight.
     let row = warp * 16 + lane / 8 % 2 * 8 + lane % 8;
     let line = staging.address() + row * 128;
@@ -67,18 +89,46 @@ pub(super) unsafe fn store<E: Half, const O: usize, const CHUNKS: usize>(
             cp_async_bulk_wait_group_read::<0>();
         }
     }
-    if !arguments.lse.is_null() && lane % 4 == 0 {
-        let mut half = 0;
-        while half < 2 {
-            let row = first_row + AccumulatorFragment::row(warp, lane) + half * 8;
-            if work.row + row < work.num_queries {
-                let lse = if half == 0 { finished.lse[0] } else { finished.lse[1] };
-                // SAFETY: there is one for each row of the sequence.
-                unsafe {
-                    st_global_u32(arguments.lse.wrapping_add((work.lse_index + row) as usize).cast(), [lse.to_bits()]);
+}
+
+/// Stores the rows as they are: `2 * O` floats to a row. Warp group.
+///
+/// # Safety
+/// As [`store`].
+#[inline(always)]
+unsafe fn store_floats<const O: usize>(arguments: &Arguments, place: &Place<'_>, output: &[f32; O]) {
+    let (upper, column) = (AccumulatorFragment::row(place.warp, place.lane), AccumulatorFragment::col(place.lane));
+    seq!(HALF in 0..2 {
+        let row = place.first_row + upper + HALF * 8;
+        if row < place.work.num_rows {
+            let at = (place.work.lse_index + row) as usize * (O * 2) + column as usize;
+            let line = arguments.partial.wrapping_add(at);
+            seq!(J in 0..32 {
+                if J * 4 < O {
+                    let pair = [output[J * 4 + HALF * 2].to_bits(), output[J * 4 + HALF * 2 + 1].to_bits()];
+                    // SAFETY: there is a line for each row.
+                    unsafe { st_global_v2_u32(line.wrapping_add(J * 8).cast(), pair) };
                 }
-            }
-            half += 1;
+            });
         }
+    });
+}
+
+/// Stores the log-sum-exps of the rows that there are, unless nobody asks for them. Warp group.
+///
+/// # Safety
+/// As [`store`].
+#[inline(always)]
+unsafe fn store_lse(arguments: &Arguments, place: &Place<'_>, lse: [f32; 2]) {
+    if arguments.lse.is_null() || place.lane % 4 != 0 {
+        return;
     }
+    seq!(HALF in 0..2 {
+        let row = place.first_row + AccumulatorFragment::row(place.warp, place.lane) + HALF * 8;
+        if row < place.work.num_rows {
+            let address = arguments.lse.wrapping_add((place.work.lse_index + row) as usize);
+            // SAFETY: there is one for each row.
+            unsafe { st_global_u32(address.cast(), [lse[HALF].to_bits()]) };
+        }
+    });
 }

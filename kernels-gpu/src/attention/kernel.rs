@@ -7,7 +7,9 @@ use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
 use hopper_std::sm90::{BlockScope, Pipeline, RegisterBudget, SharedMemory, Swizzle128, TensorMapRef, Tile, WarpGroup};
 use hopper_std::thread;
 
-use super::config::{Arguments, CHUNK, CONSUMER_ROWS, Configuration, Dtype, KeyTile, QueryTile, Serves, Smem};
+use super::config::{
+    Arguments, CHUNK, CONSUMER_ROWS, Configuration, Dtype, KeyTile, List, QueryTile, Range, Serves, Smem, Source,
+};
 use super::consumer::consume;
 use super::producer::{Maps, produce};
 
@@ -39,6 +41,8 @@ unsafe fn run<
     const PRODUCER: u32,
     const CONSUMER: u32,
     const GROUPS: u32,
+    const BLOCKS: u32,
+    K: Source,
 >(
     maps: Maps<E, KEYS>,
     arguments: Arguments,
@@ -62,16 +66,21 @@ unsafe fn run<
     if warp_group.index() == 0 {
         // SAFETY: the producer warp group; its first thread is the one producer.
         unsafe {
-            RegisterBudget::<PRODUCER, CONSUMER, GROUPS>::become_producer();
+            RegisterBudget::<PRODUCER, CONSUMER, GROUPS, BLOCKS>::become_producer();
             if thread::thread_idx_x() == 0 {
-                produce(&arguments, &maps, queries.producer(), ring.producer());
+                produce::<E, KEYS, CHUNKS, CONSUMERS, QUERY_STAGES, STAGES, K>(
+                    &arguments,
+                    &maps,
+                    queries.producer(),
+                    ring.producer(),
+                );
             }
         }
     } else {
         // SAFETY: a consumer warp group, as counted at `init`.
         unsafe {
-            RegisterBudget::<PRODUCER, CONSUMER, GROUPS>::become_consumer();
-            consume::<E, S, P, O, KEYS, CHUNKS, CONSUMERS, TURNS, QUERY_STAGES, STAGES>(
+            RegisterBudget::<PRODUCER, CONSUMER, GROUPS, BLOCKS>::become_consumer();
+            consume::<E, S, P, O, KEYS, CHUNKS, CONSUMERS, TURNS, QUERY_STAGES, STAGES, K>(
                 &arguments,
                 warp_group,
                 maps.o,
@@ -87,7 +96,7 @@ macro_rules! kernels {
     ($(
         $name:ident $spec:ident: $element:ident, D $dim:literal in $chunks:literal, $consumers:literal consumers, turns $turns:literal,
         keys $keys:literal, stages $query_stages:literal + $stages:literal, registers $producer:literal / $consumer:literal,
-        $serves:ident;
+        $blocks:literal blocks, $serves:ident of $source:ident;
     )*) => {
         /// The exported kernels, `attention_<type>_d<D>`; `_masked` where rows that do not see every key have one of their own.
         ///
@@ -104,7 +113,8 @@ macro_rules! kernels {
                     threads = RegisterBudget::<$producer, $consumer, $consumers>::THREADS,
                     shared = SharedMemory::<
                         KernelSmem<$element, $keys, $chunks, $consumers, $query_stages, $stages>,
-                    >::BYTES
+                    >::BYTES,
+                    min_blocks = $blocks
                 )]
                 pub unsafe fn $name(
                     map_q: TensorMapRef<Tile<$element, CONSUMER_ROWS, CHUNK, Swizzle128>>,
@@ -118,9 +128,23 @@ macro_rules! kernels {
                     softcap: f32,
                     left: i32,
                     right: i32,
+                    diagonal_step: i32,
+                    blocks: GlobalArray<u32>,
+                    partial: *mut f32,
                 ) {
                     let maps = Maps { q: map_q, o: map_o, k: map_k, v: map_v };
-                    let arguments = Arguments { tiles, tile_offsets, lse, scale, softcap, left, right };
+                    let arguments = Arguments {
+                        tiles,
+                        tile_offsets,
+                        lse,
+                        scale,
+                        softcap,
+                        left,
+                        right,
+                        diagonal_step,
+                        blocks,
+                        partial,
+                    };
                     // SAFETY: the launch contract is passed on.
                     unsafe {
                         run::<
@@ -137,6 +161,8 @@ macro_rules! kernels {
                             $producer,
                             $consumer,
                             $consumers,
+                            $blocks,
+                            $source,
                         >(maps, arguments);
                     }
                 }
@@ -154,7 +180,8 @@ macro_rules! kernels {
                 serves: Serves::$serves,
                 #[cfg(feature = "sim")]
                 simulate: |[q, o, k, v], arguments| {
-                    let Arguments { tiles, tile_offsets, lse, scale, softcap, left, right } = arguments;
+                    let Arguments { tiles, tile_offsets, lse, scale, softcap, .. } = arguments;
+                    let Arguments { left, right, diagonal_step, blocks, partial, .. } = arguments;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(
@@ -169,6 +196,9 @@ macro_rules! kernels {
                             softcap,
                             left,
                             right,
+                            diagonal_step,
+                            blocks,
+                            partial,
                         );
                     }
                 },
@@ -178,16 +208,34 @@ macro_rules! kernels {
 }
 
 kernels! {
-    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, Either;
-    attention_bf16_d96 ATTENTION_BF16_D96: Bf16, D 96 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, Either;
-    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, Full;
-    attention_bf16_d128_masked ATTENTION_BF16_D128_MASKED: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, Masked;
-    attention_bf16_d192 ATTENTION_BF16_D192: Bf16, D 192 in 3, 2 consumers, turns false, keys 112, stages 1 + 4, registers 24 / 240, Either;
-    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, Either;
-    attention_f16_d64 ATTENTION_F16_D64: F16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, Either;
-    attention_f16_d96 ATTENTION_F16_D96: F16, D 96 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, Either;
-    attention_f16_d128 ATTENTION_F16_D128: F16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, Full;
-    attention_f16_d128_masked ATTENTION_F16_D128_MASKED: F16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, Masked;
-    attention_f16_d192 ATTENTION_F16_D192: F16, D 192 in 3, 2 consumers, turns false, keys 112, stages 1 + 4, registers 24 / 240, Either;
-    attention_f16_d256 ATTENTION_F16_D256: F16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, Either;
+    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, 1 blocks, Either of Range;
+    attention_bf16_d64_few_rows ATTENTION_BF16_D64_FEW_ROWS: Bf16, D 64 in 1, 1 consumers, turns false, keys 64, stages 2 + 12, registers 24 / 232, 2 blocks, FewRows of Range;
+    attention_bf16_d64_blocks64 ATTENTION_BF16_D64_BLOCKS64: Bf16, D 64 in 1, 1 consumers, turns false, keys 64, stages 2 + 12, registers 24 / 232, 2 blocks, Blocks of List;
+    attention_bf16_d64_blocks128 ATTENTION_BF16_D64_BLOCKS128: Bf16, D 64 in 1, 2 consumers, turns false, keys 128, stages 2 + 6, registers 24 / 240, 1 blocks, Blocks of List;
+    attention_bf16_d96 ATTENTION_BF16_D96: Bf16, D 96 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Either of Range;
+    attention_bf16_d96_few_rows ATTENTION_BF16_D96_FEW_ROWS: Bf16, D 96 in 2, 1 consumers, turns false, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, FewRows of Range;
+    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, 1 blocks, Full of Range;
+    attention_bf16_d128_masked ATTENTION_BF16_D128_MASKED: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Masked of Range;
+    attention_bf16_d128_few_rows ATTENTION_BF16_D128_FEW_ROWS: Bf16, D 128 in 2, 1 consumers, turns false, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, FewRows of Range;
+    attention_bf16_d128_blocks64 ATTENTION_BF16_D128_BLOCKS64: Bf16, D 128 in 2, 1 consumers, turns false, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, Blocks of List;
+    attention_bf16_d128_blocks128 ATTENTION_BF16_D128_BLOCKS128: Bf16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Blocks of List;
+    attention_bf16_d192 ATTENTION_BF16_D192: Bf16, D 192 in 3, 2 consumers, turns false, keys 112, stages 1 + 4, registers 24 / 240, 1 blocks, Either of Range;
+    attention_bf16_d192_few_rows ATTENTION_BF16_D192_FEW_ROWS: Bf16, D 192 in 3, 1 consumers, turns false, keys 64, stages 2 + 7, registers 24 / 248, 1 blocks, FewRows of Range;
+    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, 1 blocks, Either of Range;
+    attention_bf16_d256_few_rows ATTENTION_BF16_D256_FEW_ROWS: Bf16, D 256 in 4, 1 consumers, turns false, keys 64, stages 2 + 5, registers 24 / 248, 1 blocks, FewRows of Range;
+    attention_f16_d64 ATTENTION_F16_D64: F16, D 64 in 1, 3 consumers, turns false, keys 128, stages 2 + 4, registers 32 / 160, 1 blocks, Either of Range;
+    attention_f16_d64_few_rows ATTENTION_F16_D64_FEW_ROWS: F16, D 64 in 1, 1 consumers, turns false, keys 64, stages 2 + 12, registers 24 / 232, 2 blocks, FewRows of Range;
+    attention_f16_d64_blocks64 ATTENTION_F16_D64_BLOCKS64: F16, D 64 in 1, 1 consumers, turns false, keys 64, stages 2 + 12, registers 24 / 232, 2 blocks, Blocks of List;
+    attention_f16_d64_blocks128 ATTENTION_F16_D64_BLOCKS128: F16, D 64 in 1, 2 consumers, turns false, keys 128, stages 2 + 6, registers 24 / 240, 1 blocks, Blocks of List;
+    attention_f16_d96 ATTENTION_F16_D96: F16, D 96 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Either of Range;
+    attention_f16_d96_few_rows ATTENTION_F16_D96_FEW_ROWS: F16, D 96 in 2, 1 consumers, turns false, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, FewRows of Range;
+    attention_f16_d128 ATTENTION_F16_D128: F16, D 128 in 2, 2 consumers, turns true, keys 160, stages 2 + 4, registers 24 / 240, 1 blocks, Full of Range;
+    attention_f16_d128_masked ATTENTION_F16_D128_MASKED: F16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Masked of Range;
+    attention_f16_d128_few_rows ATTENTION_F16_D128_FEW_ROWS: F16, D 128 in 2, 1 consumers, turns false, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, FewRows of Range;
+    attention_f16_d128_blocks64 ATTENTION_F16_D128_BLOCKS64: F16, D 128 in 2, 1 consumers, turns false, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, Blocks of List;
+    attention_f16_d128_blocks128 ATTENTION_F16_D128_BLOCKS128: F16, D 128 in 2, 2 consumers, turns true, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Blocks of List;
+    attention_f16_d192 ATTENTION_F16_D192: F16, D 192 in 3, 2 consumers, turns false, keys 112, stages 1 + 4, registers 24 / 240, 1 blocks, Either of Range;
+    attention_f16_d192_few_rows ATTENTION_F16_D192_FEW_ROWS: F16, D 192 in 3, 1 consumers, turns false, keys 64, stages 2 + 7, registers 24 / 248, 1 blocks, FewRows of Range;
+    attention_f16_d256 ATTENTION_F16_D256: F16, D 256 in 4, 2 consumers, turns false, keys 96, stages 1 + 3, registers 24 / 240, 1 blocks, Either of Range;
+    attention_f16_d256_few_rows ATTENTION_F16_D256_FEW_ROWS: F16, D 256 in 4, 1 consumers, turns false, keys 64, stages 2 + 5, registers 24 / 248, 1 blocks, FewRows of Range;
 }

@@ -13,6 +13,8 @@ use super::config::{Arguments, TileWork};
 pub(super) struct Mask {
     /// The diagonal of the first row.
     diagonal: i32,
+    /// From a row's diagonal to the next row's.
+    step: i32,
     num_keys: i32,
     left: i32,
     right: i32,
@@ -21,11 +23,12 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    /// Of the rows from `row` of the sequence on.
+    /// Of the rows from `row` of the tile on.
     #[inline(always)]
     pub(super) const fn new(arguments: &Arguments, work: &TileWork, row: u32) -> Self {
         Self {
-            diagonal: row as i32 + work.num_keys as i32 - work.num_queries as i32,
+            diagonal: work.diagonal + row as i32 * arguments.diagonal_step,
+            step: arguments.diagonal_step,
             num_keys: work.num_keys as i32,
             left: arguments.left,
             right: arguments.right,
@@ -48,7 +51,9 @@ impl Mask {
     #[inline(always)]
     const fn cuts(self, first: u32, count: u32) -> bool {
         let (first, end) = (first as i32, (first + count) as i32);
-        end > self.num_keys || end - 1 > self.diagonal + self.right || first < self.diagonal + 63 - self.left
+        end > self.num_keys
+            || end - 1 > self.diagonal + self.right
+            || first < self.diagonal + 63 * self.step - self.left
     }
 
     /// Minus infinity where a row does not see a key. `row` is this thread's upper row among the 64, `key` the key of its
@@ -56,7 +61,7 @@ impl Mask {
     #[inline(always)]
     fn apply<const S: usize>(self, scores: &mut [f32; S], row: u32, key: u32) {
         // Bounds of the two rows, counted from this thread's first key.
-        let diagonals = [0, 8].map(|lower| self.diagonal + row as i32 + lower);
+        let diagonals = [0, 8].map(|lower| self.diagonal + (row as i32 + lower) * self.step);
         let last = diagonals.map(|diagonal| least(diagonal + self.right, self.num_keys - 1) - key as i32);
         let first = diagonals.map(|diagonal| diagonal - self.left - key as i32);
         seq!(J in 0..32 {

@@ -4,7 +4,7 @@ use hopper_std::hint::opaque;
 use hopper_std::sm90::{BlockScope, EmptySlot, Producer, Swizzle128, TensorMapRef, Tile};
 use hopper_std::thread;
 
-use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, TileWork};
+use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, Source, TileWork};
 
 /// The tensor maps.
 pub(super) struct Maps<E, const KEYS: usize> {
@@ -27,6 +27,7 @@ pub(super) unsafe fn produce<
     const CONSUMERS: usize,
     const QUERY_STAGES: usize,
     const STAGES: usize,
+    K: Source,
 >(
     arguments: &Arguments,
     maps: &Maps<E, KEYS>,
@@ -47,22 +48,23 @@ pub(super) unsafe fn produce<
         let place = Keys::of(&work);
         // SAFETY: each tile is part of its slot's stage and filled once.
         unsafe { load_queries(&queries.acquire(), maps.q, &work) };
-        let mut key = work.end_tile;
-        while key > work.first_tile {
-            key = opaque(key - 1);
+        let mut position = work.end_tile;
+        while position > work.first_tile {
+            position = opaque(position - 1);
             // SAFETY: as above.
             unsafe {
-                load_keys(&ring.acquire(), maps.k, place, key);
-                if let Some((place, key)) = behind.replace((place, key)) {
-                    load_keys(&ring.acquire(), maps.v, place, key);
+                let tile = K::tile(arguments, position);
+                load_keys(&ring.acquire(), maps.k, place, tile);
+                if let Some((place, tile)) = behind.replace((place, tile)) {
+                    load_keys(&ring.acquire(), maps.v, place, tile);
                 }
             }
         }
         index += 1;
         if QUERY_STAGES == 1 || index == last {
-            if let Some((place, key)) = behind.take() {
+            if let Some((place, tile)) = behind.take() {
                 // SAFETY: as above.
-                unsafe { load_keys(&ring.acquire(), maps.v, place, key) };
+                unsafe { load_keys(&ring.acquire(), maps.v, place, tile) };
             }
         }
     }
