@@ -93,6 +93,7 @@ impl TileWork {
 /// | --- | --- |
 /// | `map_q`, `map_o` | Q and O: dimensions (D, tokens, heads, outer), box (64, 64, 1, 1) |
 /// | `map_k`, `map_v` | K and V: the same dimensions, box (64, KEYS, 1, 1) |
+/// | `map_key`, `map_value` | K and V once more, box (64, 1, 1, 1); read by kernels of [`Serves::Blocks`] only |
 /// | `tiles` | [`TileWork`] for each tile, by worker |
 /// | `tile_offsets` | where each worker's tiles begin; one more than there are blocks |
 /// | `lse` | log-sum-exp of each row's scores (natural logarithm), or null |
@@ -100,7 +101,8 @@ impl TileWork {
 /// | `softcap` | the cap times log2(e), or 0 for none |
 /// | `left`, `right` | keys that a row sees to either side of its diagonal |
 /// | `diagonal_step` | from a row's diagonal to the next row's: 1, or 0 where the rows are heads of one query |
-/// | `blocks` | for kernels of [`Serves::Blocks`]: tiles of keys, by [`TileWork::first_tile`] |
+/// | `blocks` | for kernels of [`Serves::Blocks`]: the list that [`TileWork::first_tile`] is a position of |
+/// | `columns` | for the same: numbers of single keys |
 /// | `partial` | where rows go as f32, `2 * O` of them to a row, at the row's index among `lse`; or null: to `map_o` |
 ///
 /// Row i of a sequence with Lq queries and Lk keys has its diagonal at key i + Lk - Lq: the last row's is the last key. It
@@ -123,8 +125,10 @@ pub struct Arguments {
     pub right: i32,
     /// From a row's diagonal to the next row's.
     pub diagonal_step: i32,
-    /// Tiles of keys.
+    /// Entries of the lists of blocks.
     pub blocks: GlobalArray<u32>,
+    /// Numbers of single keys.
+    pub columns: GlobalArray<u32>,
     /// Rows of O in f32, or null.
     pub partial: *mut f32,
 }
@@ -183,33 +187,54 @@ pub enum Serves {
     Blocks,
 }
 
-/// Where a tile's keys are said.
+/// In an entry of a list of blocks: the other bits are where `KEYS` single keys begin in the array of columns. Those that are
+/// not wanted are numbers from the sequence's end on. Else the entry is the first of `KEYS` consecutive keys.
+pub const COLUMNS: u32 = 1 << 31;
+
+/// What a tile of keys consists of.
+#[derive(Clone, Copy)]
+pub(super) enum Keys {
+    /// Consecutive keys, from this one on.
+    From(u32),
+    /// Single keys, which begin here in the array of columns.
+    Columns(u32),
+}
+
+/// Where a tile of O has its keys from.
 pub(super) trait Source {
+    /// Whether there are single keys: where not, nothing is compiled for them.
+    const GATHERS: bool;
+
     /// The tile of keys at a position.
     ///
     /// # Safety
     /// The launch contract; the position is one of a tile's.
-    unsafe fn tile(arguments: &Arguments, position: u32) -> u32;
+    unsafe fn keys(arguments: &Arguments, position: u32, keys: u32) -> Keys;
 }
 
 /// Tile after tile.
 pub(super) struct Range;
 
 impl Source for Range {
+    const GATHERS: bool = false;
+
     #[inline(always)]
-    unsafe fn tile(_: &Arguments, position: u32) -> u32 {
-        position
+    unsafe fn keys(_: &Arguments, position: u32, keys: u32) -> Keys {
+        Keys::From(position * keys)
     }
 }
 
-/// As the list of blocks says.
+/// As a list says.
 pub(super) struct List;
 
 impl Source for List {
+    const GATHERS: bool = true;
+
     #[inline(always)]
-    unsafe fn tile(arguments: &Arguments, position: u32) -> u32 {
+    unsafe fn keys(arguments: &Arguments, position: u32, _: u32) -> Keys {
         // SAFETY: the caller's promise.
-        unsafe { arguments.blocks.get(position) }
+        let entry = unsafe { arguments.blocks.get(position) };
+        if entry & COLUMNS == 0 { Keys::From(entry) } else { Keys::Columns(entry & !COLUMNS) }
     }
 }
 
@@ -228,8 +253,9 @@ pub struct Configuration {
     pub keys: usize,
     /// Which problems it is for.
     pub serves: Serves,
-    /// Calls the kernel on the CPU, as one thread of a simulated launch, with the addresses of the maps of Q, K, V and O.
+    /// Calls the kernel on the CPU, as one thread of a simulated launch, with the addresses of the maps
+    /// in the order of its parameters.
     /// The contract is the kernel's.
     #[cfg(feature = "sim")]
-    pub simulate: unsafe fn(maps: [*const u8; 4], arguments: Arguments),
+    pub simulate: unsafe fn(maps: [*const u8; 6], arguments: Arguments),
 }

@@ -72,7 +72,7 @@ pub(super) unsafe fn consume<
         let mut query = queries.wait();
         let mut tile = work.end_tile - 1;
         // SAFETY: a tile's positions are in the list.
-        let first_key = unsafe { K::tile(arguments, tile) } * KEYS as u32;
+        let keys = unsafe { K::keys(arguments, tile, KEYS as u32) };
         let k = ring.wait();
         // SAFETY: the whole warp group is here, as at each step below; the operands are parts of the slots, and Q of a slot that
         // is released after the tile's last product.
@@ -83,7 +83,7 @@ pub(super) unsafe fn consume<
             });
             turn.pass();
             flight.wait().release();
-            mask.prepare(scores.modify(), first_key, warp, lane);
+            mask.prepare::<K, S>(arguments, scores.modify(), keys, warp, lane);
             softmax.update(scores.modify(), scale);
             pack::<E, S, P>(scores.read())
         };
@@ -109,7 +109,7 @@ pub(super) unsafe fn consume<
             };
             // SAFETY: as above.
             unsafe {
-                let first_key = K::tile(arguments, tile) * KEYS as u32;
+                let keys = K::keys(arguments, tile, KEYS as u32);
                 let k = ring.wait();
                 turn.wait();
                 let flight = scores.start(Initial::Zero, k, |products, k| {
@@ -122,7 +122,7 @@ pub(super) unsafe fn consume<
                 turn.pass();
                 let (k, flight) = flights.wait_first();
                 k.release();
-                mask.prepare(scores.modify(), first_key, warp, lane);
+                mask.prepare::<K, S>(arguments, scores.modify(), keys, warp, lane);
                 let factors = softmax.update(scores.modify(), scale);
                 // Nothing of the softmax is put off until the products of P and V are done.
                 scores.read();

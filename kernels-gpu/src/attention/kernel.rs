@@ -4,7 +4,9 @@ use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16};
 use hopper_std::kernel;
 use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
-use hopper_std::sm90::{BlockScope, Pipeline, RegisterBudget, SharedMemory, Swizzle128, TensorMapRef, Tile, WarpGroup};
+use hopper_std::sm90::{
+    BlockScope, Pipeline, RegisterBudget, SharedMemory, Swizzle128, TensorMapRef, Tile, TileRow, WarpGroup,
+};
 use hopper_std::thread;
 
 use super::config::{
@@ -121,6 +123,8 @@ macro_rules! kernels {
                     map_o: TensorMapRef<Tile<$element, CONSUMER_ROWS, CHUNK, Swizzle128>>,
                     map_k: TensorMapRef<Tile<$element, $keys, CHUNK, Swizzle128>>,
                     map_v: TensorMapRef<Tile<$element, $keys, CHUNK, Swizzle128>>,
+                    map_key: TensorMapRef<TileRow<$element, CHUNK, Swizzle128>>,
+                    map_value: TensorMapRef<TileRow<$element, CHUNK, Swizzle128>>,
                     tiles: GlobalArray<[u32; 4]>,
                     tile_offsets: GlobalArray<u32>,
                     lse: *mut f32,
@@ -130,9 +134,10 @@ macro_rules! kernels {
                     right: i32,
                     diagonal_step: i32,
                     blocks: GlobalArray<u32>,
+                    columns: GlobalArray<u32>,
                     partial: *mut f32,
                 ) {
-                    let maps = Maps { q: map_q, o: map_o, k: map_k, v: map_v };
+                    let maps = Maps { q: map_q, o: map_o, k: map_k, v: map_v, key: map_key, value: map_value };
                     let arguments = Arguments {
                         tiles,
                         tile_offsets,
@@ -143,6 +148,7 @@ macro_rules! kernels {
                         right,
                         diagonal_step,
                         blocks,
+                        columns,
                         partial,
                     };
                     // SAFETY: the launch contract is passed on.
@@ -179,9 +185,9 @@ macro_rules! kernels {
                 keys: $keys,
                 serves: Serves::$serves,
                 #[cfg(feature = "sim")]
-                simulate: |[q, o, k, v], arguments| {
+                simulate: |[q, o, k, v, key, value], arguments| {
                     let Arguments { tiles, tile_offsets, lse, scale, softcap, .. } = arguments;
-                    let Arguments { left, right, diagonal_step, blocks, partial, .. } = arguments;
+                    let Arguments { left, right, diagonal_step, blocks, columns, partial, .. } = arguments;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(
@@ -189,6 +195,8 @@ macro_rules! kernels {
                             TensorMapRef::from_raw(o),
                             TensorMapRef::from_raw(k),
                             TensorMapRef::from_raw(v),
+                            TensorMapRef::from_raw(key),
+                            TensorMapRef::from_raw(value),
                             tiles,
                             tile_offsets,
                             lse,
@@ -198,6 +206,7 @@ macro_rules! kernels {
                             right,
                             diagonal_step,
                             blocks,
+                            columns,
                             partial,
                         );
                     }

@@ -6,7 +6,7 @@ use hopper_std::ptx::convert::{ex2_approx_ftz_f32, rcp_approx_ftz_f32};
 use hopper_std::seq;
 use hopper_std::sm90::AccumulatorFragment;
 
-use super::config::{Arguments, TileWork};
+use super::config::{Arguments, Keys, Source, TileWork};
 
 /// What is done to scores before the softmax takes them, for the 64 rows of a consumer.
 #[derive(Clone, Copy)]
@@ -36,14 +36,27 @@ impl Mask {
         }
     }
 
-    /// Caps the scores of the `KEYS` keys from `first` on, and hides those that a row does not see.
+    /// Caps the scores of a tile of keys, and hides those that a row does not see.
     #[inline(always)]
-    pub(super) fn prepare<const S: usize>(self, scores: &mut [f32; S], first: u32, warp: u32, lane: u32) {
+    pub(super) fn prepare<K: Source, const S: usize>(
+        self,
+        arguments: &Arguments,
+        scores: &mut [f32; S],
+        keys: Keys,
+        warp: u32,
+        lane: u32,
+    ) {
         if self.cap_scale != 0.0 {
             cap(scores, self.cap_scale);
         }
-        if self.cuts(first, S as u32 * 2) {
-            self.apply(scores, AccumulatorFragment::row(warp, lane), first + AccumulatorFragment::col(lane));
+        let (row, col) = (AccumulatorFragment::row(warp, lane), AccumulatorFragment::col(lane));
+        match keys {
+            Keys::Columns(begin) if K::GATHERS => self.hide_columns(arguments, scores, row, begin + col),
+            Keys::From(first) | Keys::Columns(first) => {
+                if self.cuts(first, S as u32 * 2) {
+                    self.hide(scores, row, first + col);
+                }
+            }
         }
     }
 
@@ -56,19 +69,45 @@ impl Mask {
             || first < self.diagonal + 63 * self.step - self.left
     }
 
-    /// Minus infinity where a row does not see a key. `row` is this thread's upper row among the 64, `key` the key of its
-    /// first register.
+    /// The first and the last key that this thread's rows see. `row` is the upper row among the 64.
     #[inline(always)]
-    fn apply<const S: usize>(self, scores: &mut [f32; S], row: u32, key: u32) {
-        // Bounds of the two rows, counted from this thread's first key.
+    fn bounds(self, row: u32) -> ([i32; 2], [i32; 2]) {
         let diagonals = [0, 8].map(|lower| self.diagonal + (row as i32 + lower) * self.step);
-        let last = diagonals.map(|diagonal| least(diagonal + self.right, self.num_keys - 1) - key as i32);
-        let first = diagonals.map(|diagonal| diagonal - self.left - key as i32);
+        (
+            diagonals.map(|diagonal| diagonal - self.left),
+            diagonals.map(|diagonal| least(diagonal + self.right, self.num_keys - 1)),
+        )
+    }
+
+    /// Minus infinity where a row does not see a key. `key` is that of this thread's first register.
+    #[inline(always)]
+    fn hide<const S: usize>(self, scores: &mut [f32; S], row: u32, key: u32) {
+        // Counted from this thread's first key: every comparison is with a constant.
+        let (first, last) = self.bounds(row);
+        let (first, last) = (first.map(|first| first - key as i32), last.map(|last| last - key as i32));
         seq!(J in 0..32 {
             if J * 4 < S {
                 seq!(I in 0..4 {
                     let at = J * 8 + I % 2;
                     if at > last[I / 2] || at < first[I / 2] {
+                        scores[J * 4 + I] = f32::NEG_INFINITY;
+                    }
+                });
+            }
+        });
+    }
+
+    /// As [`hide`](Self::hide), of single keys, whose numbers this thread has from `begin` on.
+    #[inline(always)]
+    fn hide_columns<const S: usize>(self, arguments: &Arguments, scores: &mut [f32; S], row: u32, begin: u32) {
+        let (first, last) = self.bounds(row);
+        let columns = arguments.columns.cast::<[u32; 2]>();
+        seq!(J in 0..32 {
+            if J * 4 < S {
+                // SAFETY: a tile's columns are in the array; `begin` is even.
+                let keys = unsafe { columns.get(begin / 2 + J * 4) }.map(|key| key as i32);
+                seq!(I in 0..4 {
+                    if keys[I % 2] > last[I / 2] || keys[I % 2] < first[I / 2] {
                         scores[J * 4 + I] = f32::NEG_INFINITY;
                     }
                 });

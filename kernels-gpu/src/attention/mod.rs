@@ -54,5 +54,7 @@ mod softmax;
 mod turn;
 
 pub use combine::{COMBINED, CombineArguments, Combined, RowWork, WORDS_PER_ROW, combine_entries};
-pub use config::{Arguments, CHUNK, CONSUMER_ROWS, Configuration, Dtype, Serves, TileWork, UNBOUNDED, WORDS_PER_TILE};
+pub use config::{
+    Arguments, CHUNK, COLUMNS, CONSUMER_ROWS, Configuration, Dtype, Serves, TileWork, UNBOUNDED, WORDS_PER_TILE,
+};
 pub use kernel::{CONFIGURATIONS, entries};

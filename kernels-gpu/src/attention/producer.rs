@@ -1,10 +1,10 @@
 //! The producer: one thread that keeps Q, K and V coming, across tiles.
 
-use hopper_std::hint::opaque;
-use hopper_std::sm90::{BlockScope, EmptySlot, Producer, Swizzle128, TensorMapRef, Tile};
+use hopper_std::hint::{no_unroll, opaque};
+use hopper_std::sm90::{BlockScope, EmptySlot, Producer, Swizzle128, TensorMapRef, Tile, TileRow};
 use hopper_std::thread;
 
-use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, Source, TileWork};
+use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, Keys, QueryTile, Source, TileWork};
 
 /// The tensor maps.
 pub(super) struct Maps<E, const KEYS: usize> {
@@ -12,7 +12,13 @@ pub(super) struct Maps<E, const KEYS: usize> {
     pub(super) o: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
     pub(super) k: TensorMapRef<Tile<E, KEYS, CHUNK, Swizzle128>>,
     pub(super) v: TensorMapRef<Tile<E, KEYS, CHUNK, Swizzle128>>,
+    pub(super) key: TensorMapRef<TileRow<E, CHUNK, Swizzle128>>,
+    pub(super) value: TensorMapRef<TileRow<E, CHUNK, Swizzle128>>,
 }
+
+/// The maps of K or of V: of a tile, and of a single key.
+type KeyMaps<E, const KEYS: usize> =
+    (TensorMapRef<Tile<E, KEYS, CHUNK, Swizzle128>>, TensorMapRef<TileRow<E, CHUNK, Swizzle128>>);
 
 /// Fills the rings in the order in which the consumers read: each tile of V a step behind its tile of K, from the last tile
 /// of keys to the first. With two stages of Q the steps go on from tile to tile of O. Thread.
@@ -45,7 +51,7 @@ pub(super) unsafe fn produce<
     while index < last {
         // SAFETY: a worker's tiles are in the list.
         let work = unsafe { arguments.tile(index) };
-        let place = Keys::of(&work);
+        let place = Sequence::of(&work);
         // SAFETY: each tile is part of its slot's stage and filled once.
         unsafe { load_queries(&queries.acquire(), maps.q, &work) };
         let mut position = work.end_tile;
@@ -53,18 +59,20 @@ pub(super) unsafe fn produce<
             position = opaque(position - 1);
             // SAFETY: as above.
             unsafe {
-                let tile = K::tile(arguments, position);
-                load_keys(&ring.acquire(), maps.k, place, tile);
-                if let Some((place, tile)) = behind.replace((place, tile)) {
-                    load_keys(&ring.acquire(), maps.v, place, tile);
+                let keys = K::keys(arguments, position, KEYS as u32);
+                load_keys::<E, KEYS, CHUNKS, K>(arguments, &ring.acquire(), (maps.k, maps.key), place, keys);
+                if let Some((place, keys)) = behind.replace((place, keys)) {
+                    load_keys::<E, KEYS, CHUNKS, K>(arguments, &ring.acquire(), (maps.v, maps.value), place, keys);
                 }
             }
         }
         index += 1;
         if QUERY_STAGES == 1 || index == last {
-            if let Some((place, tile)) = behind.take() {
+            if let Some((place, keys)) = behind.take() {
                 // SAFETY: as above.
-                unsafe { load_keys(&ring.acquire(), maps.v, place, tile) };
+                unsafe {
+                    load_keys::<E, KEYS, CHUNKS, K>(arguments, &ring.acquire(), (maps.v, maps.value), place, keys)
+                };
             }
         }
     }
@@ -72,13 +80,13 @@ pub(super) unsafe fn produce<
 
 /// Where a sequence's keys are in the maps of K and V.
 #[derive(Clone, Copy)]
-struct Keys {
+struct Sequence {
     token: i32,
     head: i32,
     outer: i32,
 }
 
-impl Keys {
+impl Sequence {
     #[inline(always)]
     const fn of(work: &TileWork) -> Self {
         Self { token: work.key_token, head: work.key_head as i32, outer: work.key_outer }
@@ -109,23 +117,43 @@ unsafe fn load_queries<E: 'static, const CHUNKS: usize, const CONSUMERS: usize>(
     }
 }
 
-/// Starts the copies of tile `tile` of K or of V, in chunks of 64 columns.
+/// Starts the copies of a tile of K or of V, in chunks of 64 columns.
 ///
 /// # Safety
 /// As [`EmptySlot::load_4d`].
 #[inline(always)]
-unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize>(
+unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize, K: Source>(
+    arguments: &Arguments,
     slot: &EmptySlot<KeyTile<E, KEYS, CHUNKS>, BlockScope>,
-    map: TensorMapRef<Tile<E, KEYS, CHUNK, Swizzle128>>,
-    place: Keys,
-    tile: u32,
+    (map, map_of_one): KeyMaps<E, KEYS>,
+    place: Sequence,
+    keys: Keys,
 ) {
-    let token = place.token + (tile as usize * KEYS) as i32;
-    let mut chunk = 0;
-    while chunk < CHUNKS as u32 {
-        let at = [(chunk as usize * CHUNK) as i32, token, place.head, place.outer];
-        // SAFETY: the caller's promise.
-        unsafe { slot.load_4d(slot.stage().at(chunk), map, at) };
-        chunk += 1;
+    let at =
+        |chunk: u32, key: u32| [(chunk as usize * CHUNK) as i32, place.token + key as i32, place.head, place.outer];
+    // SAFETY: the caller's promise; every row of the tiles is copied once.
+    unsafe {
+        match keys {
+            Keys::Columns(begin) if K::GATHERS => {
+                let mut row = 0;
+                while row < KEYS as u32 {
+                    no_unroll();
+                    let key = arguments.columns.get(begin + row);
+                    let mut chunk = 0;
+                    while chunk < CHUNKS as u32 {
+                        slot.load_4d(slot.stage().at(chunk).row(row), map_of_one, at(chunk, key));
+                        chunk += 1;
+                    }
+                    row = opaque(row + 1);
+                }
+            }
+            Keys::From(first) | Keys::Columns(first) => {
+                let mut chunk = 0;
+                while chunk < CHUNKS as u32 {
+                    slot.load_4d(slot.stage().at(chunk), map, at(chunk, first));
+                    chunk += 1;
+                }
+            }
+        }
     }
 }

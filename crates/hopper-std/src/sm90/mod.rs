@@ -34,5 +34,5 @@ pub use pipeline::{
 };
 pub use shared::{Shared, SharedMemory};
 pub use tensor_map::{TensorMapObject, TensorMapRef};
-pub use tile::{Linear, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileShape};
+pub use tile::{Linear, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileRow, TileShape};
 pub use warp_group::{RegisterBudget, WarpGroup};
