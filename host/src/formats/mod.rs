@@ -15,7 +15,6 @@ pub use bcsr::{Bcsr, BcsrPattern, BcsrView};
 pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
 pub use csr::{Csr, CsrPattern, CsrView};
-#[cfg(any(feature = "gpu", feature = "sim"))]
 pub(crate) use dense::Shape;
 #[cfg(feature = "gpu")]
 pub(crate) use dense::shape_accessors;

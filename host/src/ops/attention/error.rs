@@ -97,10 +97,8 @@ pub enum AttentionError {
         /// The most.
         most: u64,
     },
-    /// A tensor has another type than was planned for.
+    /// The tensors have another type than was planned for.
     OtherDtype {
-        /// The tensor.
-        tensor: AttentionTensor,
         /// The type planned for.
         expected: Dtype,
         /// The type found.
@@ -208,8 +206,8 @@ impl fmt::Display for AttentionError {
             Self::TooMany { what, found, most } => {
                 write!(f, "there are {found} {}, but a kernel can number {most} at most", what.plural())
             }
-            Self::OtherDtype { tensor, expected, found } => {
-                write!(f, "{tensor} has elements of type {found}, but the plan was made for {expected}")
+            Self::OtherDtype { expected, found } => {
+                write!(f, "the plan was made for {expected}, but the tensors are of {found}")
             }
             Self::OtherShape { tensor, expected, found } => {
                 write!(f, "{tensor} has {found}, but the problem has {expected}")

@@ -24,12 +24,20 @@
 //! problem's options alone: its part of O has the same bits in any batch.
 
 mod error;
+#[cfg(any(feature = "gpu", feature = "sim"))]
+mod launch;
 mod plan;
+#[cfg(feature = "gpu")]
+mod prepared;
 mod problem;
 mod schedule;
 mod sequences;
+#[cfg(feature = "sim")]
+mod simulated;
 
 pub use error::{AttentionCount, AttentionError, AttentionTensor};
 pub use plan::AttentionPlan;
+#[cfg(feature = "gpu")]
+pub use prepared::AttentionPrepared;
 pub use problem::{Attention, MAX_HEAD_DIM, Window};
 pub use sequences::Sequences;

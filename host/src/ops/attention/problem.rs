@@ -4,9 +4,9 @@ use core::f32::consts::LN_2;
 use core::fmt;
 use core::ops::Range;
 
-use super::{AttentionCount, AttentionError, Sequences};
+use super::{AttentionCount, AttentionError, AttentionTensor, Sequences};
 use crate::element::Dtype;
-use crate::formats::HeadsShape;
+use crate::formats::{HeadsShape, Layout, Shape};
 
 /// The most elements of a row of Q, K, V and O.
 pub const MAX_HEAD_DIM: usize = 256;
@@ -198,6 +198,25 @@ impl Attention {
             return Err(AttentionError::NumSequences { queries, keys });
         }
         self.check_sizes()
+    }
+
+    /// Whether a tensor has the problem's shape.
+    pub(crate) fn check_shape(&self, tensor: AttentionTensor, found: HeadsShape) -> Result<(), AttentionError> {
+        let expected = match tensor {
+            AttentionTensor::Q | AttentionTensor::O => self.query_shape(),
+            AttentionTensor::K | AttentionTensor::V => self.key_shape(),
+        };
+        if found == expected { Ok(()) } else { Err(AttentionError::OtherShape { tensor, expected, found }) }
+    }
+
+    /// Whether an array of log-sum-exps is the problem's.
+    pub(crate) fn check_lse(&self, shape: Shape) -> Result<(), AttentionError> {
+        let expected = self.lse_shape();
+        let Shape { num_rows, num_cols, leading_dimension, layout } = shape;
+        if [num_rows, num_cols] == expected && leading_dimension == num_cols && layout == Layout::RowMajor {
+            return Ok(());
+        }
+        Err(AttentionError::LseShape { expected, found: [num_rows, num_cols, leading_dimension] })
     }
 
     /// Whether all coordinates are signed 32-bit numbers and all other numbers unsigned ones, where the last tile may reach
