@@ -31,6 +31,11 @@ impl Attention {
         self.plan_among(CONFIGURATIONS, multiprocessors)
     }
 
+    /// The kernels that can serve the problem, whether or not [`plan`](Self::plan) would choose them.
+    pub fn kernels(&self) -> impl Iterator<Item = &'static Configuration> {
+        CONFIGURATIONS.iter().filter(|configuration| self.serves(configuration))
+    }
+
     /// As [`plan`](Self::plan), by one of the given kernels.
     ///
     /// # Errors
@@ -51,7 +56,8 @@ impl Attention {
         if num_tiles > MAX_TILES {
             return Err(AttentionError::TooMany { what: AttentionCount::Tiles, found: num_tiles, most: MAX_TILES });
         }
-        let workers = multiprocessors.saturating_mul(configuration.spec.min_blocks).max(1);
+        let spec = configuration.spec;
+        let workers = (multiprocessors.saturating_mul(spec.min_blocks) / spec.cluster).max(1);
         let units = self.units(configuration);
         Ok(AttentionPlan { problem: self.clone(), configuration, schedule: Schedule::new(units, workers as usize) })
     }
@@ -165,9 +171,14 @@ impl AttentionPlan {
         self.configuration
     }
 
-    /// Blocks of the launch: one for each worker. 0 where there is nothing to do.
+    /// Workers: blocks of the launch, or clusters of blocks.
+    pub fn num_workers(&self) -> u32 {
+        self.schedule.num_workers()
+    }
+
+    /// Blocks of the launch.
     pub fn grid(&self) -> u32 {
-        if self.num_tiles() == 0 { 0 } else { self.schedule.num_workers() }
+        self.num_workers() * self.configuration.spec.cluster
     }
 
     /// Tiles of O.
@@ -200,10 +211,13 @@ impl fmt::Display for AttentionPlan {
             self.configuration.spec.name,
             self.num_tiles(),
             self.configuration.rows,
-            self.grid(),
+            self.num_workers(),
             self.num_key_tiles(),
             self.configuration.keys,
             self.imbalance()
         )
     }
 }
+
+#[cfg(test)]
+mod tests;
