@@ -18,16 +18,19 @@ const fn of(dtype: Dtype) -> Configuration {
     Configuration { spec: &SPEC, dtype, head_dim: 256, rows: ROWS, keys: KEYS, masked: false, simulate: attend }
 }
 
-/// The address of an element, if it is within the map's bounds.
-fn element(map: &TensorMap, at: [i64; 4]) -> Option<*mut u16> {
-    let inside = at.iter().zip(&map.dims).all(|(&at, &extent)| (0..extent as i64).contains(&at));
-    let outer: i64 = at[1..].iter().zip(&map.strides).map(|(&at, &stride)| at * stride as i64).sum();
-    inside.then(|| map.base.wrapping_offset((2 * at[0] + outer) as isize).cast())
+/// A row of a map, token, head and outer coordinate; `None` beyond the map's bounds.
+fn row(map: &TensorMap, at: [i64; 3]) -> Option<*mut u16> {
+    let inside = at.iter().zip(&map.dims[1..]).all(|(&at, &extent)| (0..extent as i64).contains(&at));
+    let offset: i64 = at.iter().zip(&map.strides).map(|(&at, &stride)| at * stride as i64).sum();
+    inside.then(|| map.base.wrapping_offset(offset as isize).cast())
 }
 
-fn load(map: &TensorMap, at: [i64; 4]) -> f32 {
+/// The elements of a row; zeros beyond the map's bounds.
+fn load(map: &TensorMap, at: [i64; 3]) -> Vec<f32> {
+    let columns = map.dims[0] as usize;
+    let Some(row) = row(map, at) else { return vec![0.0; columns] };
     // SAFETY: what lies within the bounds of the launch's maps is memory of the launch.
-    element(map, at).map_or(0.0, |address| widen(map.element, unsafe { address.read() }))
+    (0..columns).map(|column| widen(map.element, unsafe { row.add(column).read() })).collect()
 }
 
 fn widen(element: TensorElement, bits: u16) -> f32 {
@@ -60,43 +63,44 @@ fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u
     let [
         [query_token, query_outer, query_head, key_head],
         [key_token, key_outer, first_tile, end_tile],
-        [row, num_queries, num_keys, lse_index],
+        [row_index, num_queries, num_keys, lse_index],
     ] = entries.map(|entry| entry.map(|word| i64::from(word as i32)));
-    let columns = q.dims[0] as i64;
+    let keys: Vec<i64> = (first_tile * KEYS as i64..end_tile * KEYS as i64).filter(|&key| key < num_keys).collect();
+    let loaded =
+        |map| -> Vec<Vec<f32>> { keys.iter().map(|&key| load(map, [key_token + key, key_head, key_outer])).collect() };
+    let (key_rows, value_rows) = (loaded(k), loaded(v));
     for at in 0..ROWS as i64 {
-        let query = |d| [d, query_token + at, query_head, query_outer];
-        let diagonal = row + at + num_keys - num_queries;
-        let (mut scores, mut keys) = (Vec::new(), Vec::new());
-        for key in first_tile * KEYS as i64..end_tile * KEYS as i64 {
-            let seen = diagonal - i64::from(arguments.left)..=diagonal + i64::from(arguments.right);
-            if key >= num_keys || !seen.contains(&key) {
-                continue;
-            }
-            let place = [0, key_token + key, key_head, key_outer];
-            let product: f32 =
-                (0..columns).map(|d| load(q, query(d)) * load(k, [d, place[1], place[2], place[3]])).sum();
-            // For powers of 2.
-            let score = arguments.scale * product;
-            scores.push(if arguments.softcap == 0.0 { score } else { arguments.softcap * score.tanh() });
-            keys.push(place);
-        }
+        let place = [query_token + at, query_head, query_outer];
+        let query = load(q, place);
+        let diagonal = row_index + at + num_keys - num_queries;
+        let seen = diagonal - i64::from(arguments.left)..=diagonal + i64::from(arguments.right);
+        let (scores, values): (Vec<f32>, Vec<&[f32]>) = keys
+            .iter()
+            .zip(key_rows.iter().zip(&value_rows))
+            .filter(|(key, _)| seen.contains(key))
+            .map(|(_, (key, value))| {
+                let product: f32 = query.iter().zip(key).map(|(q, k)| q * k).sum();
+                // For powers of 2.
+                let score = arguments.scale * product;
+                (if arguments.softcap == 0.0 { score } else { arguments.softcap * score.tanh() }, value.as_slice())
+            })
+            .unzip();
         let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let exponentials: Vec<f32> = scores.iter().map(|score| (score - most).exp2()).collect();
-        let sum: f32 = exponentials.iter().sum();
-        for d in 0..columns {
-            let value: f32 = exponentials
-                .iter()
-                .zip(&keys)
-                .map(|(&exponential, &[_, token, head, outer])| {
-                    widen(q.element, round(q.element, exponential)) * load(v, [d, token, head, outer])
-                })
-                .sum();
-            if let Some(address) = element(o, query(d)) {
+        let (mut sum, mut result) = (0.0, vec![0.0; query.len()]);
+        for (score, value) in scores.iter().zip(&values) {
+            let exponential = (score - most).exp2();
+            sum += exponential;
+            let rounded = widen(q.element, round(q.element, exponential));
+            result.iter_mut().zip(*value).for_each(|(to, element)| *to += rounded * element);
+        }
+        if let Some(to) = row(o, place) {
+            for (column, value) in result.iter().enumerate() {
+                let value = if scores.is_empty() { 0.0 } else { value / sum };
                 // SAFETY: what lies within the bounds of the map is memory of the launch, and no other tile has the row.
-                unsafe { address.write(round(o.element, if keys.is_empty() { 0.0 } else { value / sum })) };
+                unsafe { to.add(column).write(round(o.element, value)) };
             }
         }
-        if !arguments.lse.is_null() && row + at < num_queries {
+        if !arguments.lse.is_null() && row_index + at < num_queries {
             let lse = (most + sum.log2()) * core::f32::consts::LN_2;
             // SAFETY: the array has a place for each row.
             unsafe { arguments.lse.add((lse_index + at) as u32 as usize).write(lse) };
