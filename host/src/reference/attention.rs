@@ -356,3 +356,6 @@ pub fn tolerance<T: Element>(
     });
     Ok(AttentionTolerance { values, lse })
 }
+
+#[cfg(test)]
+mod tests;
