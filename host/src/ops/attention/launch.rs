@@ -150,7 +150,7 @@ fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: Device
         l2_promotion: L2Promotion::Bytes256,
     };
     if spec.dims.contains(&0) {
-        // No tile has a row or a key in it, and it is never read; the map must still be one.
+        // No tile has a row or a key within its bounds, so that it is never read; the map must still be one.
         return TensorMapSpec { address: anywhere, dims: [head_dim as u64, 1, 1, 1], ..spec };
     }
     // The stride of an axis of one may be any number, also one that no map can have: then no step is taken.

@@ -114,7 +114,11 @@ impl Attention {
         // From row to row, neither bound of what is seen moves backwards.
         let first = self.window.keys_of(row, num_queries, num_keys).start;
         let end = self.window.keys_of(last_row, num_queries, num_keys).end;
-        let tiles = if first < end { first / configuration.keys..end.div_ceil(configuration.keys) } else { 0..0 };
+        let tiles = match first < end {
+            true => first / configuration.keys..end.div_ceil(configuration.keys),
+            // A tile meets at least one tile of keys. Behind the sequence's end there are zeros, whatever the keys are.
+            false => num_keys.div_ceil(configuration.keys)..num_keys.div_ceil(configuration.keys) + 1,
+        };
         let (query_token, query_outer) = coordinates(&self.queries, query_extent, sequence, row);
         let (key_token, key_outer) = coordinates(&self.keys, key_extent, sequence, 0);
         TileWork {
@@ -134,17 +138,18 @@ impl Attention {
     }
 }
 
-/// Token and outer coordinate of token `at` of a sequence, in the maps that `launch` makes.
+/// Token and outer coordinate of token `at` of a sequence, in the maps that `launch` makes: out of bounds from the sequence's
+/// end on.
 ///
 /// The token axis of packed sequences has as many tokens as the longest sequence (`extent`), and the outer one as many places
-/// as there are tokens and one: there, `(extent - len + at, start + len)` is the token at `start + at`, and out of bounds from
-/// the sequence's end on.
+/// as there are tokens and one: there, `(extent - len + at, start + len)` is the token at `start + at`.
 fn coordinates(sequences: &Sequences, extent: usize, sequence: usize, at: usize) -> (i32, i32) {
-    let (token, outer) = match sequences {
-        Sequences::Equal { .. } => (at, sequence),
-        Sequences::Packed { offsets } => (extent - sequences.len_of(sequence) + at, offsets[sequence + 1]),
+    let outer = match sequences {
+        Sequences::Equal { .. } => sequence,
+        Sequences::Packed { offsets } => offsets[sequence + 1],
     };
-    (token as i32, outer as i32)
+    // Where there is no token at all, the axis still has one.
+    ((extent - sequences.len_of(sequence) + at) as i32, outer as i32)
 }
 
 /// The extent of the token axis of the maps.

@@ -71,7 +71,9 @@ fn check_cover(problem: &Attention) {
             }
             for (row, (first, end)) in seen {
                 let tile = tile_of[&(head as u32, problem.lse_index(sequence, head, row as usize))];
-                let met = if first < end { (first as u32, end as u32) } else { (0, 0) };
+                let behind = num_keys.div_ceil(keys);
+                let (first, end) = if first < end { (first, end) } else { (behind, behind + 1) };
+                let met = (first as u32, end as u32);
                 assert_eq!((tile.first_tile, tile.end_tile), met, "keys that no row sees");
             }
         }
@@ -205,6 +207,16 @@ fn a_cluster_is_a_worker() {
     let plan = plan(&problem, 132);
     assert_eq!((plan.num_workers(), plan.grid()), (66, 132));
     assert_eq!(plan.to_string(), "pairs: 216 tiles of 192 rows on 66 workers, 8640 tiles of 128 keys, imbalance 1.22");
+}
+
+#[test]
+fn keys_that_are_not_there_are_out_of_bounds() {
+    // The maps' token axes have one token, where there is none.
+    let equal = |len| Sequences::Equal { batch: 2, len };
+    for keys in [equal(0), Sequences::of_lengths(&[0, 0])] {
+        let problem = Attention::new(equal(3), 1, 128, Dtype::Bf16).with_keys(keys);
+        assert!(plan(&problem, 4).schedule.tiles.iter().all(|tile| tile.key_token == 1));
+    }
 }
 
 #[test]
