@@ -5,6 +5,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part of the suite")]
 
+pub mod attention;
 pub mod operands;
 pub mod products;
 

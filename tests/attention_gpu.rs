@@ -1,0 +1,260 @@
+//! The attention kernels against the reference, on a device: the suite of the simulator, and larger problems.
+
+#![cfg(feature = "gpu")]
+
+#[path = "suite/gpu.rs"]
+mod gpu;
+mod suite;
+
+use std::slice;
+use std::sync::Arc;
+use std::thread;
+
+use hopper_sparse::formats::{DenseViewMut, HeadsView, HeadsViewMut, Layout};
+use hopper_sparse::gpu::{
+    Device, DeviceBuffer, DeviceDenseViewMut, DeviceHeadsView, DeviceHeadsViewMut, DevicePtr, Stream,
+};
+use hopper_sparse::ops::attention::{Attention, AttentionPlan, Sequences, Window};
+use hopper_sparse::{Dtype, Element, Result, bf16, f16};
+use kernels_gpu::attention::Configuration;
+use suite::attention::{self, Case, Runner};
+use suite::operands::Random;
+
+/// Runs a problem on a device by the kernel that the plan chooses, or by one of some kernels.
+struct OnDevice {
+    device: Device,
+    kernels: Option<&'static [Configuration]>,
+}
+
+impl OnDevice {
+    fn plan(&self, problem: &Attention) -> Result<AttentionPlan> {
+        let multiprocessors = self.device.num_multiprocessors();
+        Ok(match self.kernels {
+            Some(kernels) => problem.plan_among(kernels, multiprocessors)?,
+            None => problem.plan(multiprocessors)?,
+        })
+    }
+}
+
+impl Runner for OnDevice {
+    fn attend<T: Element>(
+        &self,
+        problem: &Attention,
+        [q, k, v]: [HeadsView<'_, T>; 3],
+        o: &mut HeadsViewMut<'_, T>,
+        mut lse: Option<&mut DenseViewMut<'_, f32>>,
+    ) -> Result<()> {
+        let device = &self.device;
+        let prepared = self.plan(problem)?.prepare::<T>(device)?;
+        let stream = Stream::new(device)?;
+        let buffers = [
+            DeviceBuffer::from_slice(device, q.data())?,
+            DeviceBuffer::from_slice(device, k.data())?,
+            DeviceBuffer::from_slice(device, v.data())?,
+        ];
+        let view = |index: usize, like: HeadsView<'_, T>| {
+            DeviceHeadsView::of_buffer(&buffers[index], like.shape(), like.strides())
+        };
+        let (shape, strides) = (o.shape(), o.strides());
+        let mut device_o = DeviceBuffer::from_slice(device, o.data_mut())?;
+        let mut o_view = DeviceHeadsViewMut::of_buffer(&mut device_o, shape, strides)?;
+        let device_lse = match &mut lse {
+            Some(lse) => DeviceBuffer::from_slice(device, lse.data_mut())?,
+            None => DeviceBuffer::from_slice(device, &[])?,
+        };
+        let [rows, cols] = problem.lse_shape();
+        // SAFETY: where log-sum-exps are wanted the buffer has so many, and nothing else uses it.
+        let lse_view =
+            unsafe { DeviceDenseViewMut::<f32>::from_raw_parts(device_lse.ptr(), rows, cols, cols, Layout::RowMajor) };
+        let mut lse_view = lse_view?;
+        let wanted = lse.is_some().then_some(&mut lse_view);
+        // SAFETY: the buffers live until the stream is synchronized.
+        unsafe { prepared.launch(&stream, view(0, q)?, view(1, k)?, view(2, v)?, &mut o_view, wanted) }?;
+        stream.synchronize()?;
+        device_o.download(o.data_mut())?;
+        if let Some(lse) = lse {
+            device_lse.download(lse.data_mut())?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs `check` with each kernel for rows of `head_dim` elements of a type, beginning with the one that plans choose.
+fn with_kernels(device: &Device, dtype: Dtype, head_dim: usize, check: impl Fn(&OnDevice)) {
+    check(&OnDevice { device: device.clone(), kernels: None });
+    let problem = Attention::new(Sequences::of_lengths(&[]), 1, head_dim, dtype);
+    for kernel in problem.kernels().filter(|kernel| kernel.head_dim == head_dim) {
+        check(&OnDevice { device: device.clone(), kernels: Some(slice::from_ref(kernel)) });
+    }
+}
+
+/// What is small enough for every tool.
+fn check_small<T: Element>(device: &Device, head_dim: usize) {
+    with_kernels(device, T::DTYPE, head_dim, |runner| {
+        attention::check_options::<T>(runner, head_dim);
+        attention::check_edges::<T>(runner, head_dim);
+        attention::check_leaks::<T>(runner, head_dim);
+        attention::check_batches::<T>(runner, head_dim);
+    });
+    let runner = OnDevice { device: device.clone(), kernels: None };
+    attention::check_options::<T>(&runner, head_dim - 24);
+}
+
+macro_rules! small_is_right {
+    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
+                check_small::<$element>(&device, $head_dim);
+            }
+        )*
+    };
+}
+
+small_is_right! {
+    attention_small_bf16_64, bf16, 64;
+    attention_small_bf16_96, bf16, 96;
+    attention_small_bf16_128, bf16, 128;
+    attention_small_bf16_192, bf16, 192;
+    attention_small_bf16_256, bf16, 256;
+    attention_small_f16_64, f16, 64;
+    attention_small_f16_96, f16, 96;
+    attention_small_f16_128, f16, 128;
+    attention_small_f16_192, f16, 192;
+    attention_small_f16_256, f16, 256;
+}
+
+/// Several tiles a worker, of which some rows are compared.
+fn check_large<T: Element>(device: &Device, head_dim: usize) {
+    let mut random = Random::fresh();
+    let lengths = [3000, 17, 0, 4096, 1, 900];
+    for (queries, keys, heads) in [
+        (Sequences::Equal { batch: 2, len: 4096 }, Sequences::Equal { batch: 2, len: 4096 }, (8, 8)),
+        (Sequences::Equal { batch: 3, len: 1000 }, Sequences::Equal { batch: 3, len: 5003 }, (8, 2)),
+        (Sequences::of_lengths(&lengths), Sequences::of_lengths(&lengths), (16, 4)),
+        (Sequences::Equal { batch: 6, len: 1 }, Sequences::of_lengths(&lengths), (32, 8)),
+    ] {
+        for (window, softcap) in [
+            (Window::FULL, None),
+            (Window::CAUSAL, None),
+            (Window::CAUSAL, Some(20.0)),
+            (Window::sliding(1000), None),
+            (Window { left: Some(300), right: Some(2000) }, Some(4.0)),
+        ] {
+            let problem = Attention {
+                softcap,
+                ..Attention::new(queries.clone(), heads.0, head_dim, T::DTYPE)
+                    .with_keys(keys.clone())
+                    .with_key_heads(heads.1)
+                    .with_window(window)
+            };
+            let case = Case { most_rows: 500, ..Case::of(problem, &mut random) };
+            with_kernels(device, T::DTYPE, head_dim, |runner| attention::check_case::<T>(runner, &case));
+        }
+    }
+}
+
+macro_rules! large_is_right {
+    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
+                check_large::<$element>(&device, $head_dim);
+            }
+        )*
+    };
+}
+
+large_is_right! {
+    attention_large_bf16_64, bf16, 64;
+    attention_large_bf16_128, bf16, 128;
+    attention_large_bf16_256, bf16, 256;
+    attention_large_f16_96, f16, 96;
+    attention_large_f16_192, f16, 192;
+}
+
+/// A million keys: no index overflows, and sums of so many lose no more than the textbook's.
+#[test]
+fn attention_a_million_keys() {
+    let Some(device) = gpu::device_or_skip("attention_a_million_keys") else { return };
+    let mut random = Random::fresh();
+    let runner = OnDevice { device, kernels: None };
+    for window in [Window::FULL, Window::sliding(1 << 19)] {
+        for keys in [Sequences::Equal { batch: 1, len: 1 << 20 }, Sequences::of_lengths(&[1 << 20])] {
+            let problem = Attention::new(Sequences::Equal { batch: 1, len: 40 }, 2, 128, Dtype::Bf16)
+                .with_keys(keys)
+                .with_key_heads(1)
+                .with_window(window);
+            let case = Case { most_rows: 8, ..Case::of(problem, &mut random) };
+            attention::check_case::<bf16>(&runner, &case);
+        }
+    }
+}
+
+/// The same inputs give the same bits, from several threads on several streams of one prepared plan.
+#[test]
+fn attention_small_threads_and_streams() {
+    let Some(device) = gpu::device_or_skip("attention_small_threads_and_streams") else { return };
+    let problem = Attention::new(Sequences::of_lengths(&[700, 90, 1300]), 8, 128, Dtype::Bf16)
+        .with_key_heads(2)
+        .with_window(Window::CAUSAL);
+    let case = Case::of(problem.clone(), &mut Random::fresh());
+    let inputs = case.inputs::<bf16>();
+    let buffers = Arc::new([0, 1, 2].map(|index| {
+        let data = inputs[index].view().data();
+        DeviceBuffer::from_slice(&device, data).expect("device memory")
+    }));
+    let places = [0, 1, 2].map(|index| (inputs[index].view().shape(), inputs[index].view().strides()));
+    let plan = problem.plan(device.num_multiprocessors()).expect("a plan");
+    let prepared = Arc::new(plan.prepare::<bf16>(&device).expect("device memory"));
+
+    let run = |_: usize| {
+        let (device, prepared, buffers) = (device.clone(), Arc::clone(&prepared), Arc::clone(&buffers));
+        thread::spawn(move || {
+            let stream = Stream::new(&device).expect("a stream");
+            let mut results = Vec::new();
+            for _ in 0..5 {
+                let [q, k, v] = [0, 1, 2].map(|index| {
+                    let (shape, strides) = places[index];
+                    DeviceHeadsView::of_buffer(&buffers[index], shape, strides).expect("a view")
+                });
+                let mut o = DeviceBuffer::<bf16>::filled(&device, buffers[0].len(), 0xff).expect("device memory");
+                let mut view = DeviceHeadsViewMut::of_buffer(&mut o, q.shape(), q.strides()).expect("a view");
+                // SAFETY: the buffers live until the stream is synchronized.
+                unsafe { prepared.launch(&stream, q, k, v, &mut view, None).expect("a launch") };
+                stream.synchronize().expect("no fault");
+                results.push(o.to_vec().expect("a download").iter().map(|value| value.to_bits()).collect::<Vec<_>>());
+            }
+            results
+        })
+    };
+    let threads: Vec<_> = (0..4).map(run).collect();
+    let results: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect();
+    assert!(results.iter().all(|bits| *bits == results[0]), "the bits differ between launches");
+}
+
+/// Memory that does not begin at a multiple of 16 bytes is refused before the driver sees it.
+#[test]
+fn attention_small_misaligned_memory() {
+    let Some(device) = gpu::device_or_skip("attention_small_misaligned_memory") else { return };
+    let problem = Attention::new(Sequences::of_lengths(&[5]), 1, 64, Dtype::F16);
+    let prepared = problem.plan(4).expect("a plan").prepare::<f16>(&device).expect("device memory");
+    let mut o = DeviceBuffer::<f16>::filled(&device, 1000, 0).expect("device memory");
+    let strides = hopper_sparse::formats::HeadsStrides { batch: 0, token: 64, head: 64 };
+    let q = DeviceBuffer::<f16>::filled(&device, 1000, 0).expect("device memory");
+    let at = |bytes| {
+        let ptr = DevicePtr(q.ptr().0 + bytes);
+        // SAFETY: the buffer has so many elements behind that address, and nothing writes to it.
+        unsafe { DeviceHeadsView::<f16>::from_raw_parts(ptr, problem.query_shape(), strides) }.expect("a view")
+    };
+    let mut o = DeviceHeadsViewMut::of_buffer(&mut o, problem.query_shape(), strides).expect("a view");
+    let stream = Stream::new(&device).expect("a stream");
+    // SAFETY: the buffers live until the stream is synchronized.
+    let refused = unsafe { prepared.launch(&stream, at(0), at(8), at(16), &mut o, None) };
+    assert!(refused.expect_err("K is misaligned").to_string().starts_with("K begins at 0x"));
+    // SAFETY: as above.
+    unsafe { prepared.launch(&stream, at(0), at(32), at(16), &mut o, None) }.expect("a launch");
+    stream.synchronize().expect("no fault");
+}
