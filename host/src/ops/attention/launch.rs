@@ -13,6 +13,9 @@ use crate::tensor_map::{DevicePtr, L2Promotion, TensorMapSpec, TensorMapSwizzle}
 /// Bytes that tensor copies want addresses and strides to be multiples of.
 const ALIGNMENT: u64 = 16;
 
+/// Tensor maps of a launch.
+pub(super) const NUM_MAPS: usize = 6;
+
 /// Where Q, K, V or O lies in the memory of a device, or of the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PlacedHeads {
@@ -71,8 +74,8 @@ impl AttentionPlan {
             .collect()
     }
 
-    /// The tensor maps of Q, O, K and V, in the order of the kernel's parameters.
-    pub(super) fn maps(&self, tensors: Tensors) -> [TensorMapSpec<4>; 4] {
+    /// The tensor maps of Q, O, K, V, and of single rows of K and V, in the order of the kernel's parameters.
+    pub(super) fn maps(&self, tensors: Tensors) -> [TensorMapSpec<4>; NUM_MAPS] {
         let Tensors { q, k, v, o } = tensors;
         let (queries, keys) = (&self.problem().queries, &self.problem().keys);
         let key_rows = self.configuration().keys;
@@ -81,6 +84,8 @@ impl AttentionPlan {
             map(o, queries, CONSUMER_ROWS, q.address),
             map(k, keys, key_rows, q.address),
             map(v, keys, key_rows, q.address),
+            map(k, keys, 1, q.address),
+            map(v, keys, 1, q.address),
         ]
     }
 
@@ -105,6 +110,7 @@ impl AttentionPlan {
                 right: bound(problem.window.right),
                 diagonal_step: 1,
                 blocks: DevicePtr::NULL.array(),
+                columns: DevicePtr::NULL.array(),
                 partial: DevicePtr::NULL.as_mut_ptr(),
             }
         }

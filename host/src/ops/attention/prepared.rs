@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::AttentionPlan;
-use super::launch::{Lists, PlacedHeads, Tensors};
+use super::launch::{Lists, NUM_MAPS, PlacedHeads, Tensors};
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::{HeadsShape, HeadsStrides};
@@ -26,7 +26,7 @@ pub struct AttentionPrepared<T> {
     kernel: Kernel,
     tiles: DeviceBuffer<[u32; 4]>,
     tile_offsets: DeviceBuffer<u32>,
-    maps: Mutex<HashMap<Tensors, Arc<TensorMaps<4>>>>,
+    maps: Mutex<HashMap<Tensors, Arc<TensorMaps<NUM_MAPS>>>>,
     element: PhantomData<T>,
 }
 
@@ -100,7 +100,7 @@ impl<T: Element> AttentionPrepared<T> {
             return Ok(());
         }
         let maps = self.maps_for(tensors)?;
-        let [map_q, map_o, map_k, map_v] = maps.addresses();
+        let [map_q, map_o, map_k, map_v, map_key, map_value] = maps.addresses();
         let lists = Lists { tiles: self.tiles.ptr(), tile_offsets: self.tile_offsets.ptr() };
         let arguments = self.plan.arguments(lists, lse);
         let params = (
@@ -108,6 +108,8 @@ impl<T: Element> AttentionPrepared<T> {
             map_o,
             map_k,
             map_v,
+            map_key,
+            map_value,
             DevicePtr::of(arguments.tiles.as_ptr()),
             DevicePtr::of(arguments.tile_offsets.as_ptr()),
             DevicePtr::of(arguments.lse),
@@ -117,6 +119,7 @@ impl<T: Element> AttentionPrepared<T> {
             arguments.right,
             arguments.diagonal_step,
             DevicePtr::of(arguments.blocks.as_ptr()),
+            DevicePtr::of(arguments.columns.as_ptr()),
             DevicePtr::of(arguments.partial),
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
@@ -126,14 +129,14 @@ impl<T: Element> AttentionPrepared<T> {
     }
 
     /// The maps of tensors that lie so.
-    fn maps_for(&self, tensors: Tensors) -> Result<Arc<TensorMaps<4>>, GpuError> {
+    fn maps_for(&self, tensors: Tensors) -> Result<Arc<TensorMaps<NUM_MAPS>>, GpuError> {
         let mut cache = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(maps) = cache.get(&tensors) {
             return Ok(Arc::clone(maps));
         }
         let device = self.kernel.device();
-        let [q, o, k, v] = self.plan.maps(tensors).map(|spec| TensorMap::new(device, &spec));
-        let maps = Arc::new(TensorMaps::upload(device, &[q?, o?, k?, v?])?);
+        let [q, o, k, v, key, value] = self.plan.maps(tensors).map(|spec| TensorMap::new(device, &spec));
+        let maps = Arc::new(TensorMaps::upload(device, &[q?, o?, k?, v?, key?, value?])?);
         if cache.len() >= MAX_MAPS {
             // Freeing device memory waits for the launches that may still read it.
             cache.clear();

@@ -1,7 +1,7 @@
 //! A plan in the simulator.
 
 use super::AttentionPlan;
-use super::launch::{Lists, PlacedHeads, Tensors};
+use super::launch::{Lists, NUM_MAPS, PlacedHeads, Tensors};
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::{DenseViewMut, HeadsView, HeadsViewMut};
@@ -51,7 +51,7 @@ impl AttentionPlan {
             Some(lse) => memory.upload("log-sum-exps", &lse.as_view().data()[..num_lse]),
             None => DevicePtr::NULL,
         };
-        let mut maps = [DevicePtr::NULL; 4];
+        let mut maps = [DevicePtr::NULL; NUM_MAPS];
         for (address, spec) in maps.iter_mut().zip(self.maps(tensors)) {
             *address = memory.tensor_map(&spec)?;
         }
