@@ -67,13 +67,11 @@ pub(super) unsafe fn produce<
             }
         }
         index += 1;
-        if QUERY_STAGES == 1 || index == last {
-            if let Some((place, keys)) = behind.take() {
-                // SAFETY: as above.
-                unsafe {
-                    load_keys::<E, KEYS, CHUNKS, K>(arguments, &ring.acquire(), (maps.v, maps.value), place, keys)
-                };
-            }
+        if (QUERY_STAGES == 1 || index == last)
+            && let Some((place, keys)) = behind.take()
+        {
+            // SAFETY: as above.
+            unsafe { load_keys::<E, KEYS, CHUNKS, K>(arguments, &ring.acquire(), (maps.v, maps.value), place, keys) };
         }
     }
 }
