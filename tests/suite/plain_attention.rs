@@ -26,15 +26,16 @@ const fn of(dtype: Dtype) -> Configuration {
     }
 }
 
-/// A row of a map, token, head and outer coordinate; `None` beyond the map's bounds.
-fn row(map: &TensorMap, at: [i64; 3]) -> Option<*mut u16> {
+/// A row of a map, token, head, outer and shift coordinate; `None` beyond the map's bounds.
+fn row(map: &TensorMap, at: [i64; 4]) -> Option<*mut u16> {
     let inside = at.iter().zip(&map.dims[1..]).all(|(&at, &extent)| (0..extent as i64).contains(&at));
-    let offset: i64 = at.iter().zip(&map.strides).map(|(&at, &stride)| at * stride as i64).sum();
+    let offset =
+        at.iter().zip(&map.strides).fold(0i64, |sum, (&at, &stride)| sum.wrapping_add(at.wrapping_mul(stride as i64)));
     inside.then(|| map.base.wrapping_offset(offset as isize).cast())
 }
 
 /// The elements of a row; zeros beyond the map's bounds.
-fn load(map: &TensorMap, at: [i64; 3]) -> Vec<f32> {
+fn load(map: &TensorMap, at: [i64; 4]) -> Vec<f32> {
     let columns = map.dims[0] as usize;
     let Some(row) = row(map, at) else { return vec![0.0; columns] };
     // SAFETY: what lies within the bounds of the launch's maps is memory of the launch.
@@ -74,11 +75,14 @@ fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u
         [first_diagonal, num_rows, num_keys, lse_index],
     ] = entries.map(|entry| entry.map(|word| i64::from(word as i32)));
     let keys: Vec<i64> = (first_tile * KEYS as i64..end_tile * KEYS as i64).filter(|&key| key < num_keys).collect();
-    let loaded =
-        |map| -> Vec<Vec<f32>> { keys.iter().map(|&key| load(map, [key_token + key, key_head, key_outer])).collect() };
+    let loaded = |map| -> Vec<Vec<f32>> {
+        keys.iter()
+            .map(|&key| load(map, [key_token + key, key_head, key_outer, i64::from(arguments.key_shift)]))
+            .collect()
+    };
     let (key_rows, value_rows) = (loaded(k), loaded(v));
     for at in 0..ROWS as i64 {
-        let place = [query_token + at, query_head, query_outer];
+        let place = [query_token + at, query_head, query_outer, i64::from(arguments.query_shift)];
         let query = load(q, place);
         let diagonal = first_diagonal + at * i64::from(arguments.diagonal_step);
         let seen = diagonal - i64::from(arguments.left)..=diagonal + i64::from(arguments.right);

@@ -41,7 +41,7 @@ pub(super) unsafe fn store<E: Half, const O: usize, const CHUNKS: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         if arguments.partial.is_null() {
-            store_rounded::<E, O, CHUNKS>(map, &place, output, staging);
+            store_rounded::<E, O, CHUNKS>(map, arguments.query_shift, &place, output, staging);
         } else {
             store_floats(arguments, &place, output);
         }
@@ -56,6 +56,7 @@ pub(super) unsafe fn store<E: Half, const O: usize, const CHUNKS: usize>(
 #[inline(always)]
 unsafe fn store_rounded<E: Half, const O: usize, const CHUNKS: usize>(
     map: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
+    shift: i32,
     place: &Place<'_>,
     output: &[f32; O],
     staging: Shared<QueryTile<E, CHUNKS>>,
@@ -81,8 +82,8 @@ unsafe fn store_rounded<E: Half, const O: usize, const CHUNKS: usize>(
             let token = work.query_token + first_row as i32;
             let mut chunk = 0;
             while chunk < CHUNKS as u32 {
-                let at = [(chunk as usize * CHUNK) as i32, token, work.query_head as i32, work.query_outer];
-                map.store_4d(at, staging.at(chunk));
+                let at = [(chunk as usize * CHUNK) as i32, token, work.query_head as i32, work.query_outer, shift];
+                map.store_5d(at, staging.at(chunk));
                 chunk += 1;
             }
             cp_async_bulk_commit_group();

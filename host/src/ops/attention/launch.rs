@@ -2,9 +2,10 @@
 
 use core::f32::consts::LOG2_E;
 
-use kernels_gpu::attention::{Arguments, CHUNK, CONSUMER_ROWS, UNBOUNDED, WORDS_PER_TILE};
+#[cfg(doc)]
+use kernels_gpu::attention::TileWork;
+use kernels_gpu::attention::{Arguments, CHUNK, CONSUMER_ROWS, SHIFT, UNBOUNDED, WORDS_PER_TILE};
 
-use super::plan::token_extent;
 use super::{AttentionError, AttentionPlan, AttentionTensor, Sequences};
 use crate::element::Dtype;
 use crate::formats::{HeadsAxis, HeadsShape, HeadsStrides};
@@ -75,7 +76,7 @@ impl AttentionPlan {
     }
 
     /// The tensor maps of Q, O, K, V, and of single rows of K and V, in the order of the kernel's parameters.
-    pub(super) fn maps(&self, tensors: Tensors) -> [TensorMapSpec<4>; NUM_MAPS] {
+    pub(super) fn maps(&self, tensors: Tensors) -> [TensorMapSpec<5>; NUM_MAPS] {
         let Tensors { q, k, v, o } = tensors;
         let (queries, keys) = (&self.problem().queries, &self.problem().keys);
         let key_rows = self.configuration().keys;
@@ -112,8 +113,18 @@ impl AttentionPlan {
                 blocks: DevicePtr::NULL.array(),
                 columns: DevicePtr::NULL.array(),
                 partial: DevicePtr::NULL.as_mut_ptr(),
+                query_shift: shift(&problem.queries),
+                key_shift: shift(&problem.keys),
             }
         }
+    }
+}
+
+/// The last coordinate in the maps of tensors with these sequences.
+const fn shift(sequences: &Sequences) -> i32 {
+    match sequences {
+        Sequences::Equal { .. } => 0,
+        Sequences::Packed { .. } => SHIFT,
     }
 }
 
@@ -142,25 +153,24 @@ fn check_alignment(tensor: AttentionTensor, placed: PlacedHeads) -> Result<(), A
 
 /// The map of a tensor: dimensions (D, tokens, heads, outer), in boxes of `rows` rows of 64 elements.
 ///
-/// Packed sequences have a token's stride in the outer dimension, too, and a base before the first row by as many tokens as
-/// the token axis has; `plan` counts so.
-fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: DevicePtr) -> TensorMapSpec<4> {
+/// For packed sequences see [`TileWork`]; `plan` counts as it says.
+fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: DevicePtr) -> TensorMapSpec<5> {
     let HeadsShape { batch, tokens, heads, head_dim } = placed.shape;
     let size = placed.dtype.size_bytes() as u64;
     let row_bytes = head_dim as u64 * size;
     let spec = TensorMapSpec {
         element: placed.dtype.into(),
         address: placed.address,
-        dims: [head_dim as u64, tokens as u64, heads as u64, batch as u64],
-        strides_bytes: [size, row_bytes, row_bytes, row_bytes],
-        box_dims: [CHUNK as u32, rows as u32, 1, 1],
-        element_strides: [1; 4],
+        dims: [head_dim as u64, tokens as u64, heads as u64, batch as u64, 1],
+        strides_bytes: [size, row_bytes, row_bytes, row_bytes, row_bytes],
+        box_dims: [CHUNK as u32, rows as u32, 1, 1, 1],
+        element_strides: [1; 5],
         swizzle: TensorMapSwizzle::Bytes128,
         l2_promotion: L2Promotion::Bytes256,
     };
     if spec.dims.contains(&0) {
         // No tile has a row or a key within its bounds, so that it is never read; the map must still be one.
-        return TensorMapSpec { address: anywhere, dims: [head_dim as u64, 1, 1, 1], ..spec };
+        return TensorMapSpec { address: anywhere, dims: [head_dim as u64, 1, 1, 1, 1], ..spec };
     }
     // The stride of an axis of one may be any number, also one that no map can have: then no step is taken.
     let stride = |extent: usize, stride: usize| if extent > 1 { stride as u64 * size } else { row_bytes };
@@ -169,16 +179,12 @@ fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: Device
     match sequences {
         Sequences::Equal { .. } => {
             let outer = stride(batch, placed.strides.batch);
-            TensorMapSpec { strides_bytes: [size, token, head, outer], ..spec }
+            TensorMapSpec { strides_bytes: [size, token, head, outer, row_bytes], ..spec }
         }
-        Sequences::Packed { .. } => {
-            let extent = token_extent(sequences) as u64;
-            TensorMapSpec {
-                address: DevicePtr(placed.address.0.wrapping_sub(extent * token)),
-                dims: [head_dim as u64, extent, heads as u64, tokens as u64 + 1],
-                strides_bytes: [size, token, head, token],
-                ..spec
-            }
-        }
+        Sequences::Packed { .. } => TensorMapSpec {
+            dims: [head_dim as u64, SHIFT as u64, heads as u64, tokens as u64 + 1, SHIFT as u64 + 1],
+            strides_bytes: [size, token, head, token, (1 << 34) - token],
+            ..spec
+        },
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use kernels_gpu::attention::{CONFIGURATIONS, Configuration, Dtype as KernelDtype, Serves, TileWork};
+use kernels_gpu::attention::{CONFIGURATIONS, Configuration, Dtype as KernelDtype, SHIFT, Serves, TileWork};
 
 use super::schedule::{self, Schedule, Unit};
 use super::{Attention, AttentionCount, AttentionError, Sequences, Window};
@@ -89,7 +89,6 @@ impl Attention {
     /// The tiles, by sequence and head of keys.
     fn units(&self, configuration: &Configuration) -> Vec<Unit> {
         let group = self.num_query_heads / self.num_key_heads;
-        let extents = [token_extent(&self.queries), token_extent(&self.keys)];
         let mut units = Vec::new();
         for sequence in 0..self.queries.num_sequences() {
             let bytes = 2 * self.keys.len_of(sequence) as u64 * (self.head_dim * self.dtype.size_bytes()) as u64;
@@ -98,7 +97,7 @@ impl Attention {
                 let rows = (0..self.queries.len_of(sequence)).step_by(configuration.rows);
                 let tiles: Vec<TileWork> = heads
                     .flat_map(|head| rows.clone().map(move |row| (head, row)))
-                    .map(|(head, row)| self.tile(configuration, extents, sequence, head, row))
+                    .map(|(head, row)| self.tile(configuration, sequence, head, row))
                     .collect();
                 if !tiles.is_empty() {
                     units.push(Unit { tiles, bytes });
@@ -108,17 +107,10 @@ impl Attention {
         units
     }
 
-    /// The tile of a head of a sequence that begins at `row`, by the extents of the maps' token axes.
+    /// The tile of a head of a sequence that begins at `row`.
     ///
     /// All numbers fit, since [`check_sizes`](Self::check) has passed.
-    fn tile(
-        &self,
-        configuration: &Configuration,
-        [query_extent, key_extent]: [usize; 2],
-        sequence: usize,
-        head: usize,
-        row: usize,
-    ) -> TileWork {
+    fn tile(&self, configuration: &Configuration, sequence: usize, head: usize, row: usize) -> TileWork {
         let (num_queries, num_keys) = (self.queries.len_of(sequence), self.keys.len_of(sequence));
         let last_row = (row + configuration.rows).min(num_queries) - 1;
         // From row to row, neither bound of what is seen moves backwards.
@@ -129,8 +121,8 @@ impl Attention {
             // A tile meets at least one tile of keys. Behind the sequence's end there are zeros, whatever the keys are.
             false => num_keys.div_ceil(configuration.keys)..num_keys.div_ceil(configuration.keys) + 1,
         };
-        let (query_token, query_outer) = coordinates(&self.queries, query_extent, sequence, row);
-        let (key_token, key_outer) = coordinates(&self.keys, key_extent, sequence, 0);
+        let (query_token, query_outer) = coordinates(&self.queries, sequence, row);
+        let (key_token, key_outer) = coordinates(&self.keys, sequence, 0);
         TileWork {
             query_token,
             query_outer,
@@ -149,23 +141,15 @@ impl Attention {
     }
 }
 
-/// Token and outer coordinate of token `at` of a sequence, in the maps that `launch` makes: out of bounds from the sequence's
-/// end on.
-///
-/// The token axis of packed sequences has as many tokens as the longest sequence (`extent`), and the outer one as many places
-/// as there are tokens and one: there, `(extent - len + at, start + len)` is the token at `start + at`.
-fn coordinates(sequences: &Sequences, extent: usize, sequence: usize, at: usize) -> (i32, i32) {
-    let outer = match sequences {
-        Sequences::Equal { .. } => sequence,
-        Sequences::Packed { offsets } => offsets[sequence + 1],
-    };
-    // Where there is no token at all, the axis still has one.
-    ((extent - sequences.len_of(sequence) + at) as i32, outer as i32)
-}
-
-/// The extent of the token axis of the maps.
-pub(super) fn token_extent(sequences: &Sequences) -> usize {
-    sequences.longest().max(1)
+/// Token and outer coordinate of token `at` of a sequence, in the maps that `launch` makes, as [`TileWork`] says: out of bounds
+/// from the sequence's end on.
+fn coordinates(sequences: &Sequences, sequence: usize, at: usize) -> (i32, i32) {
+    match sequences {
+        Sequences::Equal { .. } => (at as i32, sequence as i32),
+        Sequences::Packed { offsets } => {
+            (SHIFT - sequences.len_of(sequence) as i32 + at as i32, offsets[sequence + 1] as i32)
+        }
+    }
 }
 
 const fn kernel_dtype(dtype: Dtype) -> Option<KernelDtype> {

@@ -121,6 +121,8 @@ impl<T: Element> AttentionPrepared<T> {
             DevicePtr::of(arguments.blocks.as_ptr()),
             DevicePtr::of(arguments.columns.as_ptr()),
             DevicePtr::of(arguments.partial),
+            arguments.query_shift,
+            arguments.key_shift,
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
         // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.
