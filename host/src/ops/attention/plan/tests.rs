@@ -38,6 +38,12 @@ fn plan(problem: &Attention, multiprocessors: u32) -> AttentionPlan {
     problem.plan_among(&KERNELS, multiprocessors).expect("a plan")
 }
 
+/// The one pass of a plan with rows in it.
+fn pass(problem: &Attention, multiprocessors: u32) -> Pass {
+    let [pass] = <[Pass; 1]>::try_from(plan(problem, multiprocessors).passes).expect("one pass");
+    pass
+}
+
 /// Every row of O is in one tile; what it sees is in the tile's keys, whose first and last tile some row sees.
 fn check_cover(problem: &Attention) {
     let plan = plan(problem, 5);
