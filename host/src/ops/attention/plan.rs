@@ -196,13 +196,9 @@ impl fmt::Display for AttentionPlan {
             write!(f, "{}{pass}", if index == 0 { "" } else { "; " })?;
         }
         match &self.combination {
-            Some(parts) => write!(
-                f,
-                "; {}: {} rows of {} parts",
-                parts.kernel.spec.name,
-                parts.rows.len(),
-                parts.num_partial_rows
-            ),
+            Some(parts) => {
+                write!(f, "; {}: {} rows of {} parts", parts.kernel.spec.name, parts.rows.len(), parts.num_partial_rows)
+            }
             None => Ok(()),
         }
     }

@@ -12,8 +12,8 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::formats::{HeadsShape, HeadsStrides};
 use crate::gpu::{
-    Device, DeviceBuffer, DeviceDenseViewMut, DeviceHeadsView, DeviceHeadsViewMut, DevicePtr, GpuError, Kernel, Scratch,
-    Stream, TensorMap, TensorMaps,
+    Device, DeviceBuffer, DeviceDenseViewMut, DeviceHeadsView, DeviceHeadsViewMut, DevicePtr, GpuError, Kernel,
+    Scratch, Stream, TensorMap, TensorMaps,
 };
 #[cfg(doc)]
 use crate::ops::attention::AttentionError;

@@ -59,13 +59,12 @@ impl AttentionPlan {
                 *address = memory.tensor_map(&spec)?;
             }
             let (simulate, grid) = (pass.configuration().simulate, [pass.grid(), 1, 1]);
-            let launched =
-                hopper_sim::launch(pass.configuration().spec, grid, memory.get(), device.schedule(), || {
-                    let arguments = self.arguments(pass, lists, workspace, placed_lse);
-                    // SAFETY: the arguments are the contract's; the lists and maps live in `memory`. Accesses outside of it,
-                    // to which a wrong list could lead, are caught by the simulator.
-                    unsafe { simulate(maps.map(|map| map.as_mut_ptr::<u8>().cast_const()), arguments) }
-                });
+            let launched = hopper_sim::launch(pass.configuration().spec, grid, memory.get(), device.schedule(), || {
+                let arguments = self.arguments(pass, lists, workspace, placed_lse);
+                // SAFETY: the arguments are the contract's; the lists and maps live in `memory`. Accesses outside of it,
+                // to which a wrong list could lead, are caught by the simulator.
+                unsafe { simulate(maps.map(|map| map.as_mut_ptr::<u8>().cast_const()), arguments) }
+            });
             add(&mut report, launched);
         }
         if let Some(parts) = self.combination() {

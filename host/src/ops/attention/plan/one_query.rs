@@ -131,21 +131,14 @@ impl<'a> HeadTiles<'a> {
     /// Rows of the workspace that a sequence takes.
     pub(super) fn num_partial_rows(&self, sequence: usize) -> u64 {
         match self.kind(sequence) {
-            PassKind::Parts => {
-                (self.parts(sequence).len() as u64).saturating_mul(self.problem.num_query_heads as u64)
-            }
+            PassKind::Parts => (self.parts(sequence).len() as u64).saturating_mul(self.problem.num_query_heads as u64),
             PassKind::Heads | PassKind::Queries => 0,
         }
     }
 
     /// The rows that are combined, of none yet.
     pub(super) fn combination(&self) -> Combination {
-        Combination {
-            kernel: self.combined,
-            rows: Vec::new(),
-            num_partial_rows: 0,
-            width: self.configuration.head_dim,
-        }
+        Combination { kernel: self.combined, rows: Vec::new(), num_partial_rows: 0, width: self.configuration.head_dim }
     }
 
     pub(super) fn configuration(&self) -> &'static Configuration {
