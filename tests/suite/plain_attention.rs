@@ -11,19 +11,19 @@ const KEYS: usize = 40;
 
 static SPEC: KernelSpec = KernelSpec::new("attention_plain", 32, 1, 1, 0);
 
-/// For each type.
-pub static CONFIGURATIONS: [Configuration; 2] = [of(Dtype::Bf16), of(Dtype::F16)];
+/// Columns of the maps, at most.
+const HEAD_DIM: usize = 256;
 
-const fn of(dtype: Dtype) -> Configuration {
-    Configuration {
-        spec: &SPEC,
-        dtype,
-        head_dim: 256,
-        rows: ROWS,
-        keys: KEYS,
-        serves: Serves::Either,
-        simulate: attend,
-    }
+/// For each type, and for sequences of one query.
+pub static CONFIGURATIONS: [Configuration; 4] = [
+    of(Dtype::Bf16, Serves::Either),
+    of(Dtype::F16, Serves::Either),
+    of(Dtype::Bf16, Serves::FewRows),
+    of(Dtype::F16, Serves::FewRows),
+];
+
+const fn of(dtype: Dtype, serves: Serves) -> Configuration {
+    Configuration { spec: &SPEC, dtype, head_dim: HEAD_DIM, rows: ROWS, keys: KEYS, serves, simulate: attend }
 }
 
 /// A row of a map, token, head, outer and shift coordinate; `None` beyond the map's bounds.
@@ -105,7 +105,14 @@ fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u
             let rounded = widen(q.element, round(q.element, exponential));
             result.iter_mut().zip(*value).for_each(|(to, element)| *to += rounded * element);
         }
-        if let Some(to) = row(o, place) {
+        if !arguments.partial.is_null() {
+            for (column, value) in result.iter().enumerate().filter(|_| at < num_rows) {
+                let value = if scores.is_empty() { 0.0 } else { value / sum };
+                let to = (lse_index + at) as u32 as usize * HEAD_DIM + column;
+                // SAFETY: the array has a line for each row.
+                unsafe { arguments.partial.add(to).write(value) };
+            }
+        } else if let Some(to) = row(o, place) {
             for (column, value) in result.iter().enumerate() {
                 let value = if scores.is_empty() { 0.0 } else { value / sum };
                 // SAFETY: what lies within the bounds of the map is memory of the launch, and no other tile has the row.
