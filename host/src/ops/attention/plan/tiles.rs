@@ -74,7 +74,8 @@ pub(super) fn key_tiles(seen: Range<usize>, num_keys: usize, keys: usize) -> Ran
 /// from the sequence's end on.
 pub(super) fn coordinates(sequences: &Sequences, sequence: usize, at: usize) -> (i32, i32) {
     match sequences {
-        Sequences::Equal { .. } => (at as i32, sequence as i32),
+        // Where there is no token, the map's axis has one all the same, which is not meant.
+        Sequences::Equal { len, .. } => ((at + usize::from(*len == 0)) as i32, sequence as i32),
         Sequences::Packed { offsets } => {
             (SHIFT - sequences.len_of(sequence) as i32 + at as i32, offsets[sequence + 1] as i32)
         }
