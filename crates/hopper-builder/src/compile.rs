@@ -1,18 +1,18 @@
 //! The nested cargo that compiles a kernel crate.
 
 use crate::ptx::{self, Kernel};
-use crate::{Error, Toolchain};
+use crate::{Error, Toolchain, messages};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// Names the builder's output; part of the source hash. Raise it with every change of flags or of the PTX text.
 pub const REVISION: u32 = 1;
 
 /// The processor. The `a` makes WGMMA and `setmaxnreg` available, on exactly this one.
-///
 pub const TARGET_CPU: &str = "sm_90a";
 
 /// PTX 8.2: the first version with every instruction that hopper-std wraps (sparse WGMMA is the last), so old drivers load
@@ -83,8 +83,8 @@ impl Builder {
         let target_dir = self.target_dir.canonicalize().map_err(Error::io(&self.target_dir))?;
         let output = target_dir.join(self.output_name());
         let mut command = self.command(toolchain, &target_dir, &output);
-        let status =
-            command.status().map_err(|source| Error::Start { program: command.get_program().into(), source })?;
+        let program = PathBuf::from(command.get_program());
+        let status = run(command.stderr(Stdio::piped())).map_err(|source| Error::Start { program, source })?;
         if !status.success() {
             return Err(Error::CargoFailed { crate_dir: self.crate_dir.clone(), status });
         }
@@ -159,6 +159,15 @@ impl Builder {
         }
         command
     }
+}
+
+/// Runs cargo to its end; its messages go to standard error.
+fn run(command: &mut Command) -> io::Result<ExitStatus> {
+    let mut child = command.spawn()?;
+    if let Some(stderr) = child.stderr.take() {
+        messages::relay(BufReader::new(stderr), io::stderr())?;
+    }
+    child.wait()
 }
 
 /// What stands after `target:` in a line of a makefile, where a backslash keeps a space in a path.

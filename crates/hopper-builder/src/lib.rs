@@ -9,6 +9,7 @@ mod compile;
 mod embed;
 mod error;
 pub mod kept;
+mod messages;
 pub mod ptx;
 pub mod ptxas;
 pub mod sources;

@@ -32,7 +32,7 @@ pub enum FindingKind {
     TransactionBytes,
     /// More arrivals than a barrier counts.
     ArrivalOverrun,
-    /// A barrier that was not initialised, or is initialised while in use.
+    /// A barrier that was not initialised, or is initialised while in use; a wait at the cluster's with no arrival.
     BadBarrier,
     /// A register split that does not fit the multiprocessor.
     RegisterOversubscription,
@@ -40,7 +40,7 @@ pub enum FindingKind {
     SharedMemory,
     /// One barrier id used by two groups of warps, or with two counts.
     BarrierCollision,
-    /// Threads of one warp or warp group at different instructions, where all must execute the same.
+    /// Threads of one warp or warp group at different instructions or with different operands, where all must have the same.
     Divergence,
     /// A kernel ended with something in flight.
     Unfinished,

@@ -1,5 +1,7 @@
 //! Which lane holds which element: accumulators and left operands of products, and 8 x 8 matrices of 16-bit elements.
 
+use hopper_std::sim::MatrixMove;
+
 /// Where an element of a fragment lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -42,26 +44,27 @@ pub(crate) const fn row_lane(matrix: usize, row: usize) -> usize {
 pub(crate) type Rows = [[u16; 8]; 8];
 
 /// What `ldmatrix` gives each lane of one matrix: row lane / 4, columns 2 (lane % 4) and the next, the first in the low
-/// half; with `trans` of the transposed matrix. PTX ISA 9.7.14.5.15.
-pub(crate) fn ldmatrix(rows: &Rows, trans: bool) -> [u32; 32] {
+/// half; or of the transposed matrix. PTX ISA 9.7.14.5.15.
+pub(crate) fn ldmatrix(rows: &Rows, how: MatrixMove) -> [u32; 32] {
     core::array::from_fn(|lane| {
         let (row, col) = (lane / 4, 2 * (lane % 4));
-        let [low, high] =
-            if trans { [rows[col][row], rows[col + 1][row]] } else { [rows[row][col], rows[row][col + 1]] };
+        let [low, high] = match how {
+            MatrixMove::Plain => [rows[row][col], rows[row][col + 1]],
+            MatrixMove::Trans => [rows[col][row], rows[col + 1][row]],
+        };
         u32::from(low) | u32::from(high) << 16
     })
 }
 
 /// The rows that `stmatrix` writes of one matrix: the inverse of [`ldmatrix`]. PTX ISA 9.7.14.5.16.
-pub(crate) fn stmatrix(lanes: &[u32; 32], trans: bool) -> Rows {
+pub(crate) fn stmatrix(lanes: &[u32; 32], how: MatrixMove) -> Rows {
     let mut rows = Rows::default();
     for (lane, pair) in lanes.iter().enumerate() {
         let (row, col) = (lane / 4, 2 * (lane % 4));
         for (col, value) in [(col, *pair as u16), (col + 1, (pair >> 16) as u16)] {
-            if trans {
-                rows[col][row] = value;
-            } else {
-                rows[row][col] = value;
+            match how {
+                MatrixMove::Plain => rows[row][col] = value,
+                MatrixMove::Trans => rows[col][row] = value,
             }
         }
     }
@@ -70,7 +73,7 @@ pub(crate) fn stmatrix(lanes: &[u32; 32], trans: bool) -> Rows {
 
 /// What `movmatrix.trans` gives each lane of the matrix that the lanes hold. PTX ISA 9.7.14.5.17.
 pub(crate) fn movmatrix_trans(lanes: &[u32; 32]) -> [u32; 32] {
-    ldmatrix(&stmatrix(lanes, false), true)
+    ldmatrix(&stmatrix(lanes, MatrixMove::Plain), MatrixMove::Trans)
 }
 
 #[cfg(test)]
@@ -116,15 +119,15 @@ mod tests {
     fn eight_by_eight() {
         let rows: Rows = core::array::from_fn(|row| core::array::from_fn(|col| (row * 8 + col) as u16));
         let transposed: Rows = core::array::from_fn(|row| core::array::from_fn(|col| (col * 8 + row) as u16));
-        let lanes = ldmatrix(&rows, false);
+        let lanes = ldmatrix(&rows, MatrixMove::Plain);
         assert_eq!(lanes[0], 0x0001_0000);
         assert_eq!(lanes[7], (8 + 6) | (8 + 7) << 16);
-        assert_eq!(ldmatrix(&rows, true), ldmatrix(&transposed, false));
-        assert_eq!(ldmatrix(&rows, true)[1], 16 | 24 << 16);
-        for trans in [false, true] {
-            assert_eq!(stmatrix(&ldmatrix(&rows, trans), trans), rows);
+        assert_eq!(ldmatrix(&rows, MatrixMove::Trans), ldmatrix(&transposed, MatrixMove::Plain));
+        assert_eq!(ldmatrix(&rows, MatrixMove::Trans)[1], 16 | 24 << 16);
+        for how in [MatrixMove::Plain, MatrixMove::Trans] {
+            assert_eq!(stmatrix(&ldmatrix(&rows, how), how), rows);
         }
-        assert_eq!(movmatrix_trans(&lanes), ldmatrix(&transposed, false));
+        assert_eq!(movmatrix_trans(&lanes), ldmatrix(&transposed, MatrixMove::Plain));
         assert_eq!(row_lane(3, 7), 31);
     }
 }

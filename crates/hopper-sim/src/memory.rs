@@ -2,6 +2,7 @@
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
@@ -31,6 +32,8 @@ pub struct Memory {
     allocations: Vec<Allocation>,
     #[expect(clippy::vec_box, reason = "kernels hold the addresses of the maps, which must not move")]
     maps: Vec<Box<EncodedTensorMap>>,
+    /// Held while a sum is read, added to and written.
+    reductions: Mutex<()>,
 }
 
 // SAFETY: the pointers of tensor maps name allocations; the simulator reads and writes those with atomic operations.
@@ -85,10 +88,16 @@ impl Memory {
         self.maps.iter().find(|map| map.address() == address).map(|map| map.map())
     }
 
+    /// Keeps other blocks from adding to memory: a reduction is atomic, element by element.
+    pub(crate) fn reduce(&self) -> MutexGuard<'_, ()> {
+        self.reductions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether the bytes lie in one allocation; else a sentence.
     pub(crate) fn find(&self, address: usize, num_bytes: usize) -> Result<(), String> {
         let inside = |allocation: &Allocation| {
-            address >= allocation.start() && address + num_bytes <= allocation.start() + allocation.num_bytes
+            let offset = address.checked_sub(allocation.start());
+            offset.is_some_and(|offset| offset <= allocation.num_bytes && num_bytes <= allocation.num_bytes - offset)
         };
         if self.allocations.iter().any(inside) {
             return Ok(());

@@ -3,7 +3,7 @@
 //! Operands are counted in elements: `mn` is the row of A or the column of B, `k` the other index. PTX ISA 9.7.15.5.1.
 
 use half::{bf16, f16};
-use hopper_std::sim::MmaType;
+use hopper_std::sim::{MmaMajor, MmaType};
 
 use crate::fragments;
 use crate::tensor_map::TensorSwizzle;
@@ -16,22 +16,6 @@ const STORED_K: usize = 16;
 
 /// Bytes of an element.
 const ELEMENT: u32 = 2;
-
-/// Which index runs along contiguous memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Major {
-    /// K: the transpose immediate is 0.
-    K,
-    /// M or N: the transpose immediate is 1.
-    Mn,
-}
-
-impl Major {
-    /// By the transpose immediate.
-    pub(crate) const fn new(mn_major: bool) -> Self {
-        if mn_major { Self::Mn } else { Self::K }
-    }
-}
 
 /// The fields of a 64-bit matrix descriptor, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,18 +60,18 @@ impl Descriptor {
 ///   bytes from one span of MN to the next.
 /// - Not swizzled: core matrices of eight lines of 16 bytes; K-major, `leading` bytes from one to the next along K and
 ///   `stride` along MN, and MN-major the other way round.
-pub(crate) const fn operand_address(descriptor: Descriptor, major: Major, mn: u32, k: u32) -> u32 {
+pub(crate) const fn operand_address(descriptor: Descriptor, major: MmaMajor, mn: u32, k: u32) -> u32 {
     let Descriptor { start, leading, stride, swizzle, .. } = descriptor;
     // `along` runs in the contiguous direction, `line` across.
     let (along, line) = match major {
-        Major::K => (k, mn),
-        Major::Mn => (mn, k),
+        MmaMajor::K => (k, mn),
+        MmaMajor::Mn => (mn, k),
     };
     let offset = match (swizzle.span_bytes(), major) {
-        (None, Major::K) => along / 8 * leading + line / 8 * stride + line % 8 * 16 + along % 8 * ELEMENT,
-        (None, Major::Mn) => along / 8 * stride + line / 8 * leading + line % 8 * 16 + along % 8 * ELEMENT,
-        (Some(span), Major::K) => line / 8 * stride + line % 8 * span + along * ELEMENT,
-        (Some(span), Major::Mn) => {
+        (None, MmaMajor::K) => along / 8 * leading + line / 8 * stride + line % 8 * 16 + along % 8 * ELEMENT,
+        (None, MmaMajor::Mn) => along / 8 * stride + line / 8 * leading + line % 8 * 16 + along % 8 * ELEMENT,
+        (Some(span), MmaMajor::K) => line / 8 * stride + line % 8 * span + along * ELEMENT,
+        (Some(span), MmaMajor::Mn) => {
             let of_span = span / ELEMENT;
             along / of_span * leading + line / 8 * stride + line % 8 * span + along % of_span * ELEMENT
         }
@@ -101,13 +85,13 @@ pub(crate) struct Operand {
     /// Where it lies.
     pub(crate) descriptor: Descriptor,
     /// How.
-    pub(crate) major: Major,
+    pub(crate) major: MmaMajor,
 }
 
 impl Operand {
-    /// An operand, by its descriptor and its transpose immediate.
-    pub(crate) const fn new(descriptor: u64, mn_major: bool) -> Self {
-        Self { descriptor: Descriptor::decode(descriptor), major: Major::new(mn_major) }
+    /// An operand, by its descriptor and how it lies.
+    pub(crate) const fn new(descriptor: u64, major: MmaMajor) -> Self {
+        Self { descriptor: Descriptor::decode(descriptor), major }
     }
 
     /// Whether `num_mn` by `num_k` elements can be read by this descriptor.
@@ -130,8 +114,8 @@ impl Operand {
             ));
         }
         let bytes = match self.major {
-            Major::K => num_k * ELEMENT,
-            Major::Mn => (num_mn * ELEMENT).min(span),
+            MmaMajor::K => num_k * ELEMENT,
+            MmaMajor::Mn => (num_mn * ELEMENT).min(span),
         };
         if line + bytes > span {
             return Err(format!(
@@ -145,14 +129,14 @@ impl Operand {
     /// Adds the addresses of the 16-byte units that hold `num_mn` by `num_k` elements.
     fn units(&self, num_mn: u32, num_k: u32, units: &mut Vec<u32>) {
         let (num_along, num_lines) = match self.major {
-            Major::K => (num_k, num_mn),
-            Major::Mn => (num_mn, num_k),
+            MmaMajor::K => (num_k, num_mn),
+            MmaMajor::Mn => (num_mn, num_k),
         };
         for line in 0..num_lines {
             for along in (0..num_along).step_by(8) {
                 let (mn, k) = match self.major {
-                    Major::K => (line, along),
-                    Major::Mn => (along, line),
+                    MmaMajor::K => (line, along),
+                    MmaMajor::Mn => (along, line),
                 };
                 units.push(operand_address(self.descriptor, self.major, mn, k));
             }

@@ -41,9 +41,8 @@ pub(crate) struct SharedMemory {
 
 impl SharedMemory {
     pub(crate) fn new(num_bytes: u32) -> Self {
-        let size = num_bytes.next_multiple_of(16) as usize;
         // A pattern that is no small number, so that what is read too early looks like nothing sensible.
-        Self { bytes: vec![0xa5; size], words: vec![Word::default(); size / 4] }
+        Self { bytes: vec![0xa5; num_bytes as usize], words: vec![Word::default(); num_bytes.div_ceil(4) as usize] }
     }
 
     /// Whether `num_bytes` from `address` on are within the block's memory.
@@ -52,9 +51,9 @@ impl SharedMemory {
     }
 
     fn words_of(&mut self, address: u32, num_bytes: u32) -> &mut [Word] {
-        let first = (address - BASE) as usize / 4;
-        let last = ((address - BASE + num_bytes.max(1) - 1) as usize) / 4;
-        &mut self.words[first..=last]
+        let first = (address - BASE) / 4;
+        let end = (address - BASE + num_bytes).div_ceil(4).max(first);
+        &mut self.words[first as usize..end as usize]
     }
 
     /// The bytes, whatever is known of them.
@@ -67,18 +66,23 @@ impl SharedMemory {
     pub(crate) fn poke(&mut self, address: u32, bytes: &[u8]) {
         let start = (address - BASE) as usize;
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
-        let written: Vec<(usize, u8)> = (start..start + bytes.len()).map(|byte| (byte / 4, 1 << (byte % 4))).collect();
-        for (word, bit) in written {
-            self.words[word].written |= bit;
+        self.mark_written(address, bytes.len() as u32);
+    }
+
+    fn mark_written(&mut self, address: u32, num_bytes: u32) {
+        let start = address - BASE;
+        for (first, word) in (start / 4 * 4..).step_by(4).zip(self.words_of(address, num_bytes)) {
+            // The bytes of this word, of 0 to 4, from the first to the last that are written.
+            let (low, high) = (start.saturating_sub(first), (start + num_bytes - first).min(4));
+            word.written |= (0xf << low) & (0xf >> (4 - high));
         }
     }
 
     /// Whether an ordinary load may read here.
     pub(crate) fn check_load(&mut self, address: u32, num_bytes: u32) -> Result<(), Fault> {
-        let first = (address - BASE) as usize;
-        for byte in first..first + num_bytes as usize {
-            let word = self.words[byte / 4];
-            let fault = |kind, task| Err(Fault { kind, address: byte as u32 + BASE, task });
+        for byte in address..address + num_bytes {
+            let word = self.words[(byte - BASE) as usize / 4];
+            let fault = |kind, task| Err(Fault { kind, address: byte, task });
             if word.writing != 0 {
                 return fault(FindingKind::ReadInFlight, word.writing);
             }

@@ -90,11 +90,43 @@ pub enum MmaType {
     F16,
 }
 
+/// How an 8 x 8 matrix goes between shared memory and registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixMove {
+    /// As it lies.
+    Plain,
+    /// `.trans`: rows and columns change places.
+    Trans,
+}
+
+impl MatrixMove {
+    /// By the instruction's qualifier: none, or `.trans`.
+    pub(crate) const fn of_qualifier(qualifier: &str) -> Self {
+        if qualifier.is_empty() { Self::Plain } else { Self::Trans }
+    }
+}
+
+/// Which index of an operand of a product runs along contiguous shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MmaMajor {
+    /// K: the transpose immediate is 0.
+    K,
+    /// M or N: the transpose immediate is 1.
+    Mn,
+}
+
+impl MmaMajor {
+    /// By the instruction's transpose immediate.
+    pub(crate) const fn of_immediate(trans: i32) -> Self {
+        if trans == 0 { Self::K } else { Self::Mn }
+    }
+}
+
 /// The left operand of a warp-group product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MmaLeft {
-    /// A descriptor, and whether it is MN-major.
-    Shared(u64, bool),
+    /// A descriptor, and how the operand lies.
+    Shared(u64, MmaMajor),
     /// This thread's packed pairs.
     Registers([u32; 4]),
 }
@@ -108,8 +140,8 @@ pub struct Wgmma<'a> {
     pub a: MmaLeft,
     /// The descriptor of the right operand.
     pub b: u64,
-    /// Whether B is MN-major.
-    pub b_mn_major: bool,
+    /// How B lies.
+    pub b_major: MmaMajor,
     /// 0 ignores what D held.
     pub scale_d: u32,
     /// The type of A and B.
@@ -134,8 +166,8 @@ pub trait Machine {
     fn elect(&self, at: At) -> bool;
     fn warp_sync(&self, at: At);
     fn movmatrix_trans(&self, at: At, pair: u32) -> u32;
-    fn ldmatrix(&self, at: At, address: u32, trans: bool, matrices: &mut [u32]);
-    fn stmatrix(&self, at: At, address: u32, trans: bool, matrices: &[u32]);
+    fn ldmatrix(&self, at: At, address: u32, how: MatrixMove, matrices: &mut [u32]);
+    fn stmatrix(&self, at: At, address: u32, how: MatrixMove, matrices: &[u32]);
 
     /// `barrier.sync id, threads`; `None` is all threads of the block.
     fn barrier_sync(&self, at: At, id: u32, threads: Option<u32>);

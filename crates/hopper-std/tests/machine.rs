@@ -8,7 +8,7 @@ use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16, Half};
 use hopper_std::ptx::wgmma::{Mma, Orientation, Registers, SparseMma};
 use hopper_std::ptx::{async_copy, barrier, bulk, convert, fence, matrix, mbarrier, memory, special, tensor, warp};
-use hopper_std::sim::{At, BulkWait, Fence, Machine, Shuffle, Special, StoreKind, Wgmma, with_machine};
+use hopper_std::sim::{At, BulkWait, Fence, Machine, MatrixMove, Shuffle, Special, StoreKind, Wgmma, with_machine};
 use hopper_std::sm90::{Accumulator, BlockScope, EmptyBarrier, Phase, Pipeline, Shared};
 
 /// Writes down what it is asked for, and answers with constants.
@@ -59,8 +59,8 @@ impl Machine for Recorder {
         }
     }
 
-    fn ldmatrix(&self, at: At, address: u32, trans: bool, matrices: &mut [u32]) {
-        self.note(at, format!("ldmatrix({address}, {trans}, {})", matrices.len()));
+    fn ldmatrix(&self, at: At, address: u32, how: MatrixMove, matrices: &mut [u32]) {
+        self.note(at, format!("ldmatrix({address}, {how:?}, {})", matrices.len()));
         matrices.fill(7);
     }
 
@@ -81,7 +81,7 @@ impl Machine for Recorder {
         elect() -> bool = true;
         warp_sync();
         movmatrix_trans(pair: u32) -> u32 = pair;
-        stmatrix(address: u32, trans: bool, matrices: &[u32]);
+        stmatrix(address: u32, how: MatrixMove, matrices: &[u32]);
         barrier_sync(id: u32, threads: Option<u32>);
         barrier_arrive(id: u32, threads: u32);
         fence(fence: Fence);
@@ -147,8 +147,8 @@ fn wrappers_pass_their_operands() {
         assert_eq!(asks(|| warp::shfl_sync_up(6, 2), &["shuffle(Up, 6, 2)"]), 7);
         assert_eq!(asks(|| warp::vote_sync_ballot(true), &["ballot(true)"]), 5);
         assert!(asks(|| warp::elect_sync(), &["elect()"]));
-        assert_eq!(asks(|| matrix::ldmatrix_x2_trans(64), &["ldmatrix(64, true, 2)"]), [7, 7]);
-        asks(|| matrix::stmatrix_x1(64, [3]), &["stmatrix(64, false, [3])"]);
+        assert_eq!(asks(|| matrix::ldmatrix_x2_trans(64), &["ldmatrix(64, Trans, 2)"]), [7, 7]);
+        asks(|| matrix::stmatrix_x1(64, [3]), &["stmatrix(64, Plain, [3])"]);
         asks(|| barrier::barrier_sync(3, 128), &["barrier_sync(3, Some(128))"]);
         asks(|| barrier::barrier_sync_all(), &["barrier_sync(0, None)"]);
         asks(|| fence::fence_acq_rel_gpu(), &["fence(Gpu)"]);
@@ -199,12 +199,12 @@ fn products_name_their_operands() {
     // SAFETY: the recorder carries nothing out.
     unsafe {
         asks(|| <Bf16 as Mma<8>>::mma_shared::<Operand<1>, Operand<0>>(&mut d, 2, 3, 1),
-            &["Wgmma { d: [], a: Shared(2, true), b: 3, b_mn_major: false, scale_d: 1, element: Bf16, sparse: None }"]);
+            &["Wgmma { d: [], a: Shared(2, Mn), b: 3, b_major: K, scale_d: 1, element: Bf16, sparse: None }"]);
         assert_eq!(d, [8.0; 8], "the machine has the registers themselves");
         asks(|| <F16 as Mma<8>>::mma_registers::<Operand<1>>(&mut d, [4, 5, 6, 7], 3, 0),
-            &["Wgmma { d: [], a: Registers([4, 5, 6, 7]), b: 3, b_mn_major: true, scale_d: 0, element: F16, sparse: None }"]);
+            &["Wgmma { d: [], a: Registers([4, 5, 6, 7]), b: 3, b_major: Mn, scale_d: 0, element: F16, sparse: None }"]);
         asks(|| <F16 as SparseMma<8>>::mma_shared_sparse::<Operand<0>, 1>(&mut d, 2, 3, 0x4e, 0),
-            &["Wgmma { d: [], a: Shared(2, false), b: 3, b_mn_major: false, scale_d: 0, element: F16, sparse: Some((78, 1)) }"]);
+            &["Wgmma { d: [], a: Shared(2, K), b: 3, b_major: K, scale_d: 0, element: F16, sparse: Some((78, 1)) }"]);
     }
     asks(|| d.tie(), &["tie(8)"]);
 }

@@ -19,13 +19,13 @@ pub type KeyTile<E, const KEYS: usize, const CHUNKS: usize> = [Tile<E, KEYS, CHU
 /// All of a kernel's shared memory.
 #[repr(C, align(1024))]
 #[derive(SharedLayout)]
-pub struct Smem<Q, KV, const CONSUMERS: usize, const STAGES: usize> {
-    /// Q, a part for each consumer.
-    pub queries: [[Q; CONSUMERS]; 1],
+pub struct Smem<Q, KV, const CONSUMERS: usize, const QUERY_STAGES: usize, const STAGES: usize> {
+    /// The ring of Q tiles, a part for each consumer.
+    pub queries: [[Q; CONSUMERS]; QUERY_STAGES],
     /// The ring of K and V tiles.
     pub stages: [KV; STAGES],
     /// Barriers of Q.
-    pub query_barriers: PipelineBarriers<1>,
+    pub query_barriers: PipelineBarriers<QUERY_STAGES>,
     /// Barriers of the ring.
     pub barriers: PipelineBarriers<STAGES>,
 }
@@ -53,14 +53,14 @@ pub struct TileWork {
     pub key_token: i32,
     /// Outer coordinate in the maps of K and V.
     pub key_outer: i32,
-    /// The first tile of keys: it begins at key `first_tile * KEYS`.
+    /// The first tile of keys: tile t begins at key `t * KEYS`. With a list of blocks, the first position in the list.
     pub first_tile: u32,
-    /// One past the last tile of keys. There may be none: `first_tile == end_tile`.
+    /// One past the last tile of keys, or the last position. There is at least one; a row may see none of its keys.
     pub end_tile: u32,
-    /// The first row, counted in the sequence.
-    pub row: u32,
-    /// Queries of the sequence.
-    pub num_queries: u32,
+    /// The key on the first row's diagonal.
+    pub diagonal: i32,
+    /// Rows of the tile that there are.
+    pub num_rows: u32,
     /// Keys of the sequence.
     pub num_keys: u32,
     /// Where the tile's first row is in the array of log-sum-exps.
@@ -79,8 +79,8 @@ impl TileWork {
             self.key_outer as u32,
             self.first_tile,
             self.end_tile,
-            self.row,
-            self.num_queries,
+            self.diagonal as u32,
+            self.num_rows,
             self.num_keys,
             self.lse_index,
         ]
@@ -93,12 +93,17 @@ impl TileWork {
 /// | --- | --- |
 /// | `map_q`, `map_o` | Q and O: dimensions (D, tokens, heads, outer), box (64, 64, 1, 1) |
 /// | `map_k`, `map_v` | K and V: the same dimensions, box (64, KEYS, 1, 1) |
+/// | `map_key`, `map_value` | K and V once more, box (64, 1, 1, 1); read by kernels of [`Serves::Blocks`] only |
 /// | `tiles` | [`TileWork`] for each tile, by worker |
 /// | `tile_offsets` | where each worker's tiles begin; one more than there are blocks |
 /// | `lse` | log-sum-exp of each row's scores (natural logarithm), or null |
 /// | `scale` | factor of Q K^T, positive, times log2(e); with a softcap: the factor over the cap |
 /// | `softcap` | the cap times log2(e), or 0 for none |
 /// | `left`, `right` | keys that a row sees to either side of its diagonal |
+/// | `diagonal_step` | from a row's diagonal to the next row's: 1, or 0 where the rows are heads of one query |
+/// | `blocks` | for kernels of [`Serves::Blocks`]: the list that [`TileWork::first_tile`] is a position of |
+/// | `columns` | for the same: numbers of single keys |
+/// | `partial` | where rows go as f32, `2 * O` of them to a row, at the row's index among `lse`; or null: to `map_o` |
 ///
 /// Row i of a sequence with Lq queries and Lk keys has its diagonal at key i + Lk - Lq: the last row's is the last key. It
 /// sees the keys from `diagonal - left` to `diagonal + right`; causal is `right` 0, and [`UNBOUNDED`] no bound.
@@ -118,6 +123,14 @@ pub struct Arguments {
     pub left: i32,
     /// Keys after the diagonal that a row sees.
     pub right: i32,
+    /// From a row's diagonal to the next row's.
+    pub diagonal_step: i32,
+    /// Entries of the lists of blocks.
+    pub blocks: GlobalArray<u32>,
+    /// Numbers of single keys.
+    pub columns: GlobalArray<u32>,
+    /// Rows of O in f32, or null.
+    pub partial: *mut f32,
 }
 
 /// A window's side that has no bound. Sums with row and key numbers stay within 32 bits.
@@ -142,8 +155,8 @@ impl Arguments {
             key_outer: f as i32,
             first_tile: g,
             end_tile: h,
-            row: i,
-            num_queries: j,
+            diagonal: i as i32,
+            num_rows: j,
             num_keys: k,
             lse_index: l,
         }
@@ -159,6 +172,72 @@ pub enum Dtype {
     F16,
 }
 
+/// Which problems a kernel is for. Any kernel can do any of them; smaller tiles of keys waste less where rows see only a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// Rows that see every key.
+    Full,
+    /// Rows that may see only a part of the keys.
+    Masked,
+    /// Both.
+    Either,
+    /// Tiles of at most 64 rows, such as the heads of one query: two small blocks on a multiprocessor.
+    FewRows,
+    /// Tiles with a list of the tiles of keys that they see.
+    Blocks,
+}
+
+/// In an entry of a list of blocks: the other bits are where `KEYS` single keys begin in the array of columns. Those that are
+/// not wanted are numbers from the sequence's end on. Else the entry is the first of `KEYS` consecutive keys.
+pub const COLUMNS: u32 = 1 << 31;
+
+/// What a tile of keys consists of.
+#[derive(Clone, Copy)]
+pub(super) enum Keys {
+    /// Consecutive keys, from this one on.
+    From(u32),
+    /// Single keys, which begin here in the array of columns.
+    Columns(u32),
+}
+
+/// Where a tile of O has its keys from.
+pub(super) trait Source {
+    /// Whether there are single keys: where not, nothing is compiled for them.
+    const GATHERS: bool;
+
+    /// The tile of keys at a position.
+    ///
+    /// # Safety
+    /// The launch contract; the position is one of a tile's.
+    unsafe fn keys(arguments: &Arguments, position: u32, keys: u32) -> Keys;
+}
+
+/// Tile after tile.
+pub(super) struct Range;
+
+impl Source for Range {
+    const GATHERS: bool = false;
+
+    #[inline(always)]
+    unsafe fn keys(_: &Arguments, position: u32, keys: u32) -> Keys {
+        Keys::From(position * keys)
+    }
+}
+
+/// As a list says.
+pub(super) struct List;
+
+impl Source for List {
+    const GATHERS: bool = true;
+
+    #[inline(always)]
+    unsafe fn keys(arguments: &Arguments, position: u32, _: u32) -> Keys {
+        // SAFETY: the caller's promise.
+        let entry = unsafe { arguments.blocks.get(position) };
+        if entry & COLUMNS == 0 { Keys::From(entry) } else { Keys::Columns(entry & !COLUMNS) }
+    }
+}
+
 /// What the host must know of one exported kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
@@ -172,10 +251,11 @@ pub struct Configuration {
     pub rows: usize,
     /// Keys of a tile of K and V.
     pub keys: usize,
-    /// Whether it is the choice where rows see a part of the keys: smaller tiles of keys waste less at the bounds.
-    pub masked: bool,
-    /// Calls the kernel on the CPU, as one thread of a simulated launch, with the addresses of the maps of Q, K, V and O.
+    /// Which problems it is for.
+    pub serves: Serves,
+    /// Calls the kernel on the CPU, as one thread of a simulated launch, with the addresses of the maps
+    /// in the order of its parameters.
     /// The contract is the kernel's.
     #[cfg(feature = "sim")]
-    pub simulate: unsafe fn(maps: [*const u8; 4], arguments: Arguments),
+    pub simulate: unsafe fn(maps: [*const u8; 6], arguments: Arguments),
 }

@@ -1,21 +1,21 @@
 //! Copies in flight: boxes of tensors, bulk copies, `cp.async`.
 
-use core::panic::Location;
+use hopper_std::sim::{At, BulkWait, StoreKind};
 
-use hopper_std::sim::{At, StoreKind};
-
-use super::{Cluster, State, WARP};
+use super::{Cluster, State};
 use crate::finding::FindingKind;
 use crate::memory;
-use crate::shared::{BASE, TaskId};
+use crate::shared::TaskId;
 use crate::tensor_map::{Piece, TensorElement, Way, add};
 
 /// What a task does when it is carried out.
-enum Work {
+pub(super) enum Work {
     /// Global to the shared memory of a block; completes bytes at a barrier of that block.
     Load { rank: usize, pieces: Vec<Piece>, barrier: u32, bytes: u32 },
     /// Shared memory of a block to global.
     Store { rank: usize, pieces: Vec<Piece>, add: Option<TensorElement> },
+    /// What a store has read, on its way to global memory.
+    Write { writes: Vec<(*mut u8, Vec<u8>)>, add: Option<TensorElement> },
     /// `cp.async`: zeros behind what is copied.
     Copy { rank: usize, pieces: Vec<Piece> },
     /// An arrival that waits for a thread's earlier `cp.async`.
@@ -24,9 +24,9 @@ enum Work {
 
 /// Something that happens later.
 pub(crate) struct Task {
-    work: Work,
-    thread: usize,
-    pub(crate) at: &'static Location<'static>,
+    pub(super) work: Work,
+    pub(super) thread: usize,
+    pub(super) at: At,
 }
 
 impl Task {
@@ -61,7 +61,7 @@ impl Cluster<'_> {
             let task = state.new_task();
             for piece in &pieces {
                 if !state.blocks[rank].shared.contains(piece.shared, piece.bytes) {
-                    let details = format!("a box of {bytes} bytes reaches shared address {:#x}", piece.shared);
+                    let details = format!("a box reaches {}", self.beyond(piece.shared, piece.bytes));
                     drop(state);
                     self.fatal(FindingKind::OutOfBounds, at, details);
                 }
@@ -81,16 +81,19 @@ impl Cluster<'_> {
     }
 
     /// Starts a store of `pieces` of this block.
-    fn store(&self, at: At, pieces: Vec<Piece>, add: Option<TensorElement>) {
+    fn store(&self, at: At, mut pieces: Vec<Piece>, add: Option<TensorElement>) {
         let (thread, rank) = (self.current.get(), self.rank());
         let mut state = self.state.borrow_mut();
         let epochs = self.epochs(&state, rank);
+        if let Some(piece) = pieces.iter().find(|piece| !state.blocks[rank].shared.contains(piece.shared, piece.bytes))
+        {
+            let details = format!("a box reaches {}", self.beyond(piece.shared, piece.bytes));
+            drop(state);
+            self.fatal(FindingKind::OutOfBounds, at, details);
+        }
+        // What lies outside of the tensor goes nowhere, whatever it is.
+        pieces.retain(|piece| piece.global.is_some());
         for piece in &pieces {
-            if !state.blocks[rank].shared.contains(piece.shared, piece.bytes) {
-                let details = format!("a box reaches shared address {:#x}", piece.shared);
-                drop(state);
-                self.fatal(FindingKind::OutOfBounds, at, details);
-            }
             let shared = &mut state.blocks[rank].shared;
             let check = shared.check_async_read(piece.shared, piece.bytes, |thread| epochs[thread as usize]);
             if let Err(fault) = check {
@@ -115,7 +118,7 @@ impl Cluster<'_> {
         self.step(at);
         let (rank, shared) = self.resolve(at, destination, 16, 128);
         let pieces = self.box_pieces(at, map, box_at, shared, Way::Load);
-        let (_, barrier) = self.resolve(at, barrier, 8, 8);
+        let barrier = self.barrier_of_load(at, rank, barrier);
         self.load(at, rank, pieces, barrier, mask);
     }
 
@@ -162,7 +165,7 @@ impl Cluster<'_> {
         self.step(at);
         let (rank, shared) = self.resolve(at, destination, bytes, 16);
         self.check_bulk(at, source as usize, bytes);
-        let (_, barrier) = self.resolve(at, barrier, 8, 8);
+        let barrier = self.barrier_of_load(at, rank, barrier);
         self.load(at, rank, vec![Piece { global: Some(source.cast_mut()), shared, bytes }], barrier, mask);
     }
 
@@ -171,6 +174,16 @@ impl Cluster<'_> {
         let shared = self.resolve_own(at, source, bytes, 16);
         self.check_bulk(at, destination as usize, bytes);
         self.store(at, vec![Piece { global: Some(destination), shared, bytes }], None);
+    }
+
+    /// The offset of a load's barrier, which must lie in the block that the load goes to. PTX ISA 9.7.9.25.4.1.
+    fn barrier_of_load(&self, at: At, destination_rank: usize, barrier: u32) -> u32 {
+        let (rank, offset) = self.resolve(at, barrier, 8, 8);
+        if rank != destination_rank {
+            let details = format!("a load into block {destination_rank} completes at a barrier of block {rank}");
+            self.fatal(FindingKind::BadOperand, at, details);
+        }
+        offset
     }
 
     fn check_bulk(&self, at: At, address: usize, bytes: u32) {
@@ -189,15 +202,39 @@ impl Cluster<'_> {
         self.state.borrow_mut().threads[thread].bulk.commit();
     }
 
-    /// Waits until all bulk groups but the last `count` are done.
-    ///
-    /// To wait for their reads alone allows less than to wait for all of a copy; a schedule may still do all of it.
-    pub(crate) fn bulk_wait(&self, at: At, count: u32) {
+    /// Waits until all bulk groups but the last `count` are done, or have read their shared memory.
+    pub(crate) fn bulk_wait(&self, at: At, count: u32, what: BulkWait) {
         self.step(at);
         let thread = self.current.get();
         let mut state = self.state.borrow_mut();
-        for task in state.threads[thread].bulk.all_but(count) {
-            self.carry_out_copy(&mut state, task);
+        match what {
+            BulkWait::Done => {
+                for task in state.threads[thread].bulk.all_but(count) {
+                    self.carry_out_copy(&mut state, task);
+                }
+            }
+            BulkWait::Read => {
+                let read: Vec<TaskId> = state.threads[thread].bulk.but_last(count).flatten().copied().collect();
+                for task in read {
+                    self.read_source(&mut state, task);
+                }
+            }
+        }
+    }
+
+    /// Reads what a store is to write, if that has not happened yet.
+    fn read_source(&self, state: &mut State, task: TaskId) {
+        let Some(Task { work: Work::Store { rank, pieces, add }, .. }) = state.tasks.get_mut(&task) else { return };
+        let (rank, add, pieces) = (*rank, *add, core::mem::take(pieces));
+        let mut writes = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let mut bytes = vec![0; piece.bytes as usize];
+            state.blocks[rank].shared.peek(piece.shared, &mut bytes);
+            state.blocks[rank].shared.end_read(piece.shared, piece.bytes);
+            writes.extend(piece.global.map(|address| (address, bytes)));
+        }
+        if let Some(task) = state.tasks.get_mut(&task) {
+            task.work = Work::Write { writes, add };
         }
     }
 
@@ -250,7 +287,7 @@ impl Cluster<'_> {
 
     pub(crate) fn cp_async_arrive(&self, at: At, barrier: u32) {
         self.step(at);
-        let (rank, barrier) = self.mbarrier(at, barrier);
+        let (rank, barrier) = self.own_mbarrier(at, barrier);
         let thread = self.current.get();
         let mut state = self.state.borrow_mut();
         let copies = &state.threads[thread].copies;
@@ -261,10 +298,15 @@ impl Cluster<'_> {
 
     /// Carries out a copy, if that has not happened yet.
     pub(crate) fn carry_out_copy(&self, state: &mut State, task: TaskId) {
+        self.read_source(state, task);
         let Some(Task { work, thread, at }) = state.tasks.remove(&task) else { return };
         state.progress += 1;
         match work {
             Work::Load { rank, pieces, barrier, bytes } => {
+                if self.has_ended(state, rank) {
+                    let details = format!("block {rank} of the cluster ends before this copy has arrived");
+                    self.fault_of(state, thread, FindingKind::Unfinished, Some(at), details);
+                }
                 self.land(state, rank, &pieces);
                 if let Some(mbarrier) = state.mbarriers.get_mut(&(rank, barrier)) {
                     let outcome = mbarrier.complete(bytes);
@@ -280,12 +322,11 @@ impl Cluster<'_> {
                     state.blocks[rank].shared.set_writer(piece.shared, piece.bytes, writer, epoch);
                 }
             }
-            Work::Store { rank, pieces, add: element } => {
-                for piece in &pieces {
-                    let mut bytes = vec![0; piece.bytes as usize];
-                    state.blocks[rank].shared.peek(piece.shared, &mut bytes);
-                    state.blocks[rank].shared.end_read(piece.shared, piece.bytes);
-                    let Some(address) = piece.global else { continue };
+            // It has just become a write.
+            Work::Store { .. } => {}
+            Work::Write { writes, add: element } => {
+                let _alone = element.map(|_| self.memory.reduce());
+                for (address, mut bytes) in writes {
                     if let Some(element) = element {
                         let mut sum = vec![0; bytes.len()];
                         // SAFETY: the piece was found allocated when the store was issued.
@@ -320,59 +361,6 @@ impl Cluster<'_> {
                 unsafe { memory::read(address, &mut bytes) };
             }
             state.blocks[rank].shared.end_write(piece.shared, &bytes);
-        }
-    }
-
-    /// What a thread that ends leaves behind.
-    pub(crate) fn check_end(&self, state: &mut State, thread: usize) {
-        let bulk = &state.threads[thread].bulk;
-        let waited_for: Vec<TaskId> = bulk.open.iter().chain(bulk.committed.iter().flatten()).copied().collect();
-        for task in waited_for {
-            if let Some(task) = state.tasks.get(&task) {
-                let (at, details) = (task.at, "the thread ends before this copy has read its shared memory".to_owned());
-                self.fault_of(state, thread, FindingKind::Unfinished, Some(at), details);
-            }
-        }
-        let in_flight = |product: &&super::Product| !product.carried_out;
-        let warp = &state.warps[thread / WARP].products;
-        let pending = warp.open.iter().chain(warp.committed.iter().flatten());
-        let left = pending.filter_map(|task| state.products.get(task)).find(in_flight).map(|product| product.at);
-        if let Some(at) = left {
-            let details = "the thread ends before it has waited for this product".to_owned();
-            self.fault_of(state, thread, FindingKind::Unfinished, Some(at), details);
-        }
-    }
-
-    /// What a cluster that ends leaves behind.
-    pub(crate) fn check_cluster_end(&self, state: &mut State) {
-        let tasks: Vec<(usize, At)> = state
-            .tasks
-            .values()
-            .filter(|task| matches!(task.work, Work::Load { .. }))
-            .map(|task| (task.thread, task.at))
-            .collect();
-        for (thread, at) in tasks {
-            let details = "the cluster ends before this copy has arrived".to_owned();
-            self.fault_of(state, thread, FindingKind::Unfinished, Some(at), details);
-        }
-        while let Some((&task, _)) = state.tasks.first_key_value() {
-            self.carry_out_copy(state, task);
-        }
-        let untaken: Vec<(usize, At)> =
-            state.accumulators.values().map(|accumulator| (accumulator.group, accumulator.at)).collect();
-        for (group, at) in untaken {
-            let details =
-                "the registers of this product's accumulator were overwritten before its wait, or nobody has taken \
-                           its sums"
-                    .to_owned();
-            self.fault_of(state, self.group_threads(group).start, FindingKind::AccumulatorInFlight, Some(at), details);
-        }
-        let mut unmet: Vec<(usize, u32, i64)> =
-            state.mbarriers.iter().filter(|(_, barrier)| barrier.tx > 0).map(|(key, b)| (key.0, key.1, b.tx)).collect();
-        unmet.sort_unstable();
-        for (rank, address, bytes) in unmet {
-            let details = format!("the mbarrier at byte {} still expects {bytes} bytes at the end", address - BASE);
-            self.fault_of(state, rank * self.block_threads(), FindingKind::TransactionBytes, None, details);
         }
     }
 }

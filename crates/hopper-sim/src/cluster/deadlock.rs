@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Cluster, State, Status, WARP, Wait};
+use super::mbarriers::name_of;
+use super::{Cluster, ClusterBarrier, State, Status, WARP, Wait};
 use crate::finding::FindingKind;
-use crate::shared::BASE;
 
 impl Cluster<'_> {
     /// Names the reason, in the order in which one reason would hide another.
@@ -34,8 +34,8 @@ impl Cluster<'_> {
         });
         if let Some((thread, rank, address, bytes)) = starved {
             let details = format!(
-                "the mbarrier at byte {} of block {rank} has its arrivals but expects {bytes} bytes more than any copy brings",
-                address - BASE
+                "{} has its arrivals but expects {bytes} bytes more than any copy brings",
+                name_of((rank, address))
             );
             return self.report(state, thread, FindingKind::TransactionBytes, details);
         }
@@ -100,6 +100,7 @@ impl Cluster<'_> {
     /// Each wait, with the threads that wait and what is missing.
     fn who_waits(&self, state: &State, waiting: &[(usize, Wait)]) -> String {
         let mut waits: BTreeMap<(usize, String), Vec<usize>> = BTreeMap::new();
+        let threads = state.threads.iter().filter(|thread| thread.status != Status::Ended);
         for &(thread, wait) in waiting {
             let rank = self.rank_of(thread);
             let at = match state.threads[thread].status {
@@ -109,25 +110,24 @@ impl Cluster<'_> {
             let what = match wait {
                 Wait::Barrier(id) => {
                     let barrier = &state.blocks[rank].barriers[id as usize];
-                    let expected = barrier.expected.map_or(0, |(threads, _)| threads);
-                    format!("barrier {id}, where {} of {expected} threads have arrived", barrier.arrived.len())
+                    let needed = self.needed(state, rank, id);
+                    format!("barrier {id}, where {} of {needed} threads have arrived", barrier.arrived.len())
                 }
                 Wait::Mbarrier(of, address, parity) => match state.mbarriers.get(&(of, address)) {
                     Some(barrier) => format!(
-                        "phase parity {parity} of the mbarrier at byte {} of block {of} ({} phases complete; {} of {} \
-                         arrivals and {} bytes are outstanding)",
-                        address - BASE,
+                        "phase parity {parity} of {} ({} phases complete; {} of {} arrivals and {} bytes are outstanding)",
+                        name_of((of, address)),
                         barrier.phase,
                         barrier.pending,
                         barrier.count,
                         barrier.tx
                     ),
-                    None => format!("an mbarrier at byte {} that is no more", address - BASE),
+                    None => format!("{}, which is no more", name_of((of, address))),
                 },
                 Wait::Cluster => format!(
                     "the cluster's barrier, where {} of {} threads have arrived",
-                    state.cluster_arrived,
-                    state.threads.len()
+                    threads.clone().filter(|thread| thread.cluster_barrier == ClusterBarrier::Arrived).count(),
+                    threads.clone().count()
                 ),
                 Wait::Registers(count) => format!("{count} registers a thread"),
                 Wait::Warp => "the rest of the warp".to_owned(),

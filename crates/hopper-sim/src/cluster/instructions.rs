@@ -1,8 +1,9 @@
 //! Each instruction, and who carries it out.
 
-use hopper_std::sim::{At, BulkWait, Fence, Machine, Shuffle, Special, StoreKind, Wgmma};
+use hopper_std::sim::{At, BulkWait, Fence, Machine, MatrixMove, Shuffle, Special, StoreKind, Wgmma};
 
-use super::barriers::{Incomplete, Resize};
+use super::barriers::Incomplete;
+use super::registers::Resize;
 use super::{Cluster, WARP};
 use crate::finding::FindingKind;
 use crate::fragments::{self, Rows};
@@ -53,7 +54,12 @@ impl Machine for Cluster<'_> {
             Special::ClusterCtarank => self.rank() as u32,
             Special::ClusterNctarank => self.spec.cluster,
             Special::DynamicSmemSize => self.spec.shared_bytes,
-            Special::Clock64 | Special::Globaltimer => return self.state.borrow().num_instructions,
+            Special::Clock64 | Special::Globaltimer => {
+                // Each look at the clock takes its time: who waits for a time does not wait forever.
+                let mut state = self.state.borrow_mut();
+                state.num_instructions += 1;
+                return state.num_instructions;
+            }
         };
         u64::from(value)
     }
@@ -123,7 +129,7 @@ impl Machine for Cluster<'_> {
         })[0]
     }
 
-    fn ldmatrix(&self, at: At, address: u32, trans: bool, matrices: &mut [u32]) {
+    fn ldmatrix(&self, at: At, address: u32, how: MatrixMove, matrices: &mut [u32]) {
         let count = matrices.len();
         let address = self.row_addresses(at, address, count).unwrap_or(0);
         let rank = self.rank();
@@ -141,7 +147,7 @@ impl Machine for Cluster<'_> {
                 });
                 let addresses: [u32; 8] = core::array::from_fn(|row| values[fragments::row_lane(matrix, row)][0]);
                 state.bank_conflicts += super::memory::ways_beyond_one(&addresses, ROW_BYTES as u32);
-                for (lane, word) in fragments::ldmatrix(&rows, trans).into_iter().enumerate() {
+                for (lane, word) in fragments::ldmatrix(&rows, how).into_iter().enumerate() {
                     words[lane][matrix] = word;
                 }
             }
@@ -150,7 +156,7 @@ impl Machine for Cluster<'_> {
         matrices.copy_from_slice(&words[..count]);
     }
 
-    fn stmatrix(&self, at: At, address: u32, trans: bool, matrices: &[u32]) {
+    fn stmatrix(&self, at: At, address: u32, how: MatrixMove, matrices: &[u32]) {
         let count = matrices.len();
         let address = self.row_addresses(at, address, count).unwrap_or(0);
         let first = self.current.get() / WARP * WARP;
@@ -158,7 +164,7 @@ impl Machine for Cluster<'_> {
         value[1..=count].copy_from_slice(matrices);
         self.meet(at, "stmatrix", value, |state, values| {
             for matrix in 0..count {
-                let rows = fragments::stmatrix(&core::array::from_fn(|lane| values[lane][1 + matrix]), trans);
+                let rows = fragments::stmatrix(&core::array::from_fn(|lane| values[lane][1 + matrix]), how);
                 let addresses: [u32; 8] = core::array::from_fn(|row| values[fragments::row_lane(matrix, row)][0]);
                 state.bank_conflicts += super::memory::ways_beyond_one(&addresses, ROW_BYTES as u32);
                 for (row, address) in addresses.into_iter().enumerate() {
@@ -171,11 +177,11 @@ impl Machine for Cluster<'_> {
     }
 
     fn barrier_sync(&self, at: At, id: u32, threads: Option<u32>) {
-        self.bar(at, id, threads.unwrap_or(self.spec.threads), Incomplete::Wait);
+        self.bar(at, id, threads, Incomplete::Wait);
     }
 
     fn barrier_arrive(&self, at: At, id: u32, threads: u32) {
-        self.bar(at, id, threads, Incomplete::GoOn);
+        self.bar(at, id, Some(threads), Incomplete::GoOn);
     }
 
     fn fence(&self, at: At, fence: Fence) {
@@ -214,15 +220,15 @@ impl Machine for Cluster<'_> {
     }
 
     fn mbarrier_arrive(&self, at: At, barrier: u32) {
-        Cluster::mbarrier_arrive(self, at, barrier, None);
+        Cluster::mbarrier_arrive(self, at, barrier, 0);
     }
 
     fn mbarrier_arrive_cluster(&self, at: At, barrier: u32) {
-        Cluster::mbarrier_arrive(self, at, barrier, None);
+        Cluster::mbarrier_arrive_cluster(self, at, barrier);
     }
 
     fn mbarrier_arrive_expect_tx(&self, at: At, barrier: u32, bytes: u32) {
-        Cluster::mbarrier_arrive(self, at, barrier, Some(bytes));
+        Cluster::mbarrier_arrive(self, at, barrier, bytes);
     }
 
     fn mbarrier_expect_tx(&self, at: At, barrier: u32, bytes: u32) {
@@ -249,8 +255,8 @@ impl Machine for Cluster<'_> {
         Cluster::bulk_commit(self, at);
     }
 
-    fn bulk_wait(&self, at: At, count: u32, _: BulkWait) {
-        Cluster::bulk_wait(self, at, count);
+    fn bulk_wait(&self, at: At, count: u32, what: BulkWait) {
+        Cluster::bulk_wait(self, at, count, what);
     }
 
     fn tensor_load(&self, at: At, destination: u32, map: *const u8, box_at: &[i32], barrier: u32, mask: Option<u16>) {

@@ -13,148 +13,34 @@
 mod barriers;
 mod copies;
 mod deadlock;
+mod ending;
+mod faults;
 mod instructions;
+mod mbarriers;
 mod memory;
 mod products;
+mod registers;
 mod scheduler;
+mod state;
 mod warps;
 
 use core::cell::{Cell, RefCell};
-use core::panic::Location;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use corosensei::Yielder;
 use hopper_std::KernelSpec;
 use hopper_std::sim::At;
 
-use crate::finding::{Finding, FindingKind};
-use crate::mbarrier::Mbarrier;
 use crate::memory::Memory;
-use crate::schedule::{Random, Schedule};
-use crate::shared::{BASE, Fault, RANK_SHIFT, SharedMemory, TaskId};
+use crate::schedule::{Mode, Random, Schedule};
+use crate::shared::SharedMemory;
 
-use copies::Task;
-use products::{Accumulator, Product};
+use state::{Block, ClusterBarrier, Groups, State, Status, Thread, Wait, Warp};
 use warps::{GroupMeeting, Meeting};
 
 /// Threads of a warp, and of a warp group.
 pub(crate) const WARP: usize = 32;
 pub(crate) const GROUP: usize = 128;
-
-/// What a thread waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// The rest of its warp.
-    Warp,
-    /// The rest of its warp group.
-    Group,
-    /// A barrier of its block.
-    Barrier(u32),
-    /// A phase of an mbarrier: block, address, parity.
-    Mbarrier(usize, u32, u32),
-    /// The threads of its cluster.
-    Cluster,
-    /// Registers: as many as this a thread.
-    Registers(u32),
-    /// Anything new: it polls.
-    Anything,
-}
-
-/// Whether a thread can go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    Ready,
-    Waiting(Wait, At),
-    Ended,
-}
-
-/// A thread.
-pub(crate) struct Thread {
-    pub(crate) status: Status,
-    /// Proxy fences so far.
-    pub(crate) epoch: u32,
-    /// Fences so far that make barriers visible, to copies and to other blocks.
-    pub(crate) init_fences: u32,
-    /// Tasks of the open group of bulk stores, and of the committed ones.
-    pub(crate) bulk: Groups,
-    /// The same for `cp.async`.
-    pub(crate) copies: Groups,
-    /// Whether it has arrived at the cluster's barrier and not yet waited.
-    pub(crate) in_cluster_barrier: bool,
-    /// The last place it was seen at.
-    pub(crate) at: Option<At>,
-}
-
-/// Tasks in groups, as commit and wait count them.
-#[derive(Clone, Default)]
-pub(crate) struct Groups {
-    pub(crate) open: Vec<TaskId>,
-    pub(crate) committed: Vec<Vec<TaskId>>,
-}
-
-impl Groups {
-    pub(crate) fn commit(&mut self) {
-        let group = core::mem::take(&mut self.open);
-        self.committed.push(group);
-    }
-
-    /// The tasks of all groups but the last `count`, which are taken out.
-    pub(crate) fn all_but(&mut self, count: u32) -> Vec<TaskId> {
-        let done = self.committed.len().saturating_sub(count as usize);
-        self.committed.drain(..done).flatten().collect()
-    }
-}
-
-/// A warp.
-pub(crate) struct Warp {
-    pub(crate) meeting: Meeting,
-    /// Registers a thread.
-    pub(crate) registers: u32,
-    /// Groups of products.
-    pub(crate) products: Groups,
-    /// Whether a `wgmma.fence` covers the registers.
-    pub(crate) fenced: bool,
-    /// Accesses to shared memory that some lanes have made, by line.
-    pub(crate) banks: memory::Banks,
-}
-
-/// A block.
-pub(crate) struct Block {
-    pub(crate) shared: SharedMemory,
-    /// Barriers 0 to 15.
-    pub(crate) barriers: Vec<barriers::BlockBarrier>,
-    /// Registers that nobody has.
-    pub(crate) free_registers: i64,
-}
-
-/// Everything that changes.
-pub(crate) struct State {
-    pub(crate) threads: Vec<Thread>,
-    /// The lanes of each warp that can go on.
-    pub(crate) ready: Vec<u32>,
-    pub(crate) warps: Vec<Warp>,
-    pub(crate) groups: Vec<GroupMeeting>,
-    pub(crate) blocks: Vec<Block>,
-    pub(crate) mbarriers: BTreeMap<(usize, u32), Mbarrier>,
-    pub(crate) tasks: BTreeMap<TaskId, Task>,
-    pub(crate) products: BTreeMap<TaskId, Product>,
-    pub(crate) accumulators: HashMap<u32, Accumulator>,
-    pub(crate) last_task: TaskId,
-    pub(crate) last_accumulator: u32,
-    /// Threads that have arrived at the cluster's barrier.
-    pub(crate) cluster_arrived: usize,
-    pub(crate) random: Random,
-    pub(crate) findings: Vec<Finding>,
-    seen: HashSet<(FindingKind, Option<(u32, u32)>)>,
-    /// Nothing that follows would mean anything.
-    pub(crate) stopped: bool,
-    pub(crate) num_instructions: u64,
-    pub(crate) bank_conflicts: u64,
-    /// Events that a polling thread might have waited for.
-    pub(crate) progress: u64,
-    /// That count when those who poll were last let go on.
-    pub(crate) last_poll: u64,
-}
 
 /// A cluster, for as long as it runs.
 pub(crate) struct Cluster<'a> {
@@ -186,28 +72,32 @@ impl<'a> Cluster<'a> {
             init_fences: 0,
             bulk: Groups::default(),
             copies: Groups::default(),
-            in_cluster_barrier: false,
+            cluster_barrier: ClusterBarrier::Outside,
             at: None,
         };
+        let num_groups = num_blocks * block_threads.div_ceil(GROUP);
         let registers = spec.launch_registers();
         let warp = || Warp {
             meeting: Meeting::default(),
             registers,
             products: Groups::default(),
             fenced: false,
+            num_resizes: 0,
             banks: memory::Banks::default(),
         };
         let block = || Block {
             shared: SharedMemory::new(spec.shared_bytes),
             barriers: vec![barriers::BlockBarrier::default(); 16],
-            free_registers: i64::from(hopper_std::spec::REGISTERS) - i64::from(registers) * block_threads as i64,
+            // A block shares what it was launched with, whatever the multiprocessor has beside.
+            free_registers: 0,
         };
-        let mut seed = Random::new(schedule.seed ^ (u64::from(origin[0]) << 20 | u64::from(origin[1]) << 40));
+        let seed = origin.iter().fold(schedule.seed, |seed, &index| Random::new(seed ^ u64::from(index)).next());
         let state = State {
             threads: (0..num_threads).map(|_| thread()).collect(),
             ready: vec![u32::MAX; num_threads / WARP],
             warps: (0..num_threads / WARP).map(|_| warp()).collect(),
-            groups: (0..num_blocks * block_threads.div_ceil(GROUP)).map(|_| GroupMeeting::default()).collect(),
+            groups: (0..num_groups).map(|_| GroupMeeting::default()).collect(),
+            resizes: vec![Vec::new(); num_groups],
             blocks: (0..num_blocks).map(|_| block()).collect(),
             mbarriers: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -215,8 +105,7 @@ impl<'a> Cluster<'a> {
             accumulators: HashMap::new(),
             last_task: 0,
             last_accumulator: 0,
-            cluster_arrived: 0,
-            random: Random::new(seed.next()),
+            random: Random::new(seed),
             findings: Vec::new(),
             seen: HashSet::new(),
             stopped: false,
@@ -258,6 +147,11 @@ impl<'a> Cluster<'a> {
         rank * self.block_threads()..(rank + 1) * self.block_threads()
     }
 
+    /// Whether all threads of a block have ended: its shared memory is no more.
+    pub(crate) fn has_ended(&self, state: &State, rank: usize) -> bool {
+        self.threads_of(rank).all(|thread| state.threads[thread].status == Status::Ended)
+    }
+
     /// The rank of the block that runs.
     pub(crate) fn rank(&self) -> usize {
         self.rank_of(self.current.get())
@@ -297,139 +191,14 @@ impl<'a> Cluster<'a> {
             state.num_instructions += 1;
             let thread = self.current.get();
             state.threads[thread].at = Some(at);
-            self.schedule.mode != crate::Mode::Fair && state.random.below(16) == 0
+            match self.schedule.mode {
+                // Seldom, but often enough for those who spin on a word that another thread writes.
+                Mode::Fair => state.num_instructions.is_multiple_of(256),
+                _ => state.random.below(16) == 0,
+            }
         };
         if switch {
             self.suspend();
-        }
-    }
-
-    /// A fault of the thread that runs.
-    pub(crate) fn fault(&self, state: &mut State, kind: FindingKind, at: At, details: String) {
-        self.fault_of(state, self.current.get(), kind, Some(at), details);
-    }
-
-    /// A fault of a thread.
-    pub(crate) fn fault_of(
-        &self,
-        state: &mut State,
-        thread: usize,
-        kind: FindingKind,
-        at: Option<At>,
-        details: String,
-    ) {
-        let block = self.block_index(self.rank_of(thread));
-        let thread = Some((thread % self.block_threads()) as u32);
-        state.find(Finding { kind, kernel: self.spec.name, block, thread, at, details });
-    }
-
-    /// A fault after which nothing means anything.
-    pub(crate) fn fatal(&self, kind: FindingKind, at: At, details: String) -> ! {
-        self.fault(&mut self.state.borrow_mut(), kind, at, details);
-        self.stop()
-    }
-
-    /// The block and the address in it that a shared address of this thread's names.
-    pub(crate) fn resolve(&self, at: At, address: u32, num_bytes: u32, align: u32) -> (usize, u32) {
-        let offset = address & ((1 << RANK_SHIFT) - 1);
-        let rank = match address >> RANK_SHIFT {
-            0 => self.rank(),
-            named => named as usize - 1,
-        };
-        if rank >= self.spec.cluster as usize {
-            self.fatal(FindingKind::OutOfBounds, at, format!("{address:#x} is in no block of the cluster"));
-        }
-        if !offset.is_multiple_of(align) {
-            let details = format!("shared address {offset:#x} is no multiple of {align}");
-            self.fatal(FindingKind::Misaligned, at, details);
-        }
-        let inside = self.state.borrow().blocks[rank].shared.contains(offset, num_bytes);
-        if !inside {
-            let relative = i64::from(offset) - i64::from(BASE);
-            let details =
-                format!("{num_bytes} bytes at byte {relative} of {} of shared memory", self.spec.shared_bytes);
-            self.fatal(FindingKind::OutOfBounds, at, details);
-        }
-        (rank, offset)
-    }
-
-    /// As [`resolve`](Self::resolve), for an instruction that names this block's memory only.
-    pub(crate) fn resolve_own(&self, at: At, address: u32, num_bytes: u32, align: u32) -> u32 {
-        if address >> RANK_SHIFT != 0 {
-            let details =
-                format!("{address:#x} is an address of the cluster's window, this instruction takes the block's");
-            self.fatal(FindingKind::OutOfBounds, at, details);
-        }
-        self.resolve(at, address, num_bytes, align).1
-    }
-
-    /// Records what a check of shared memory found.
-    pub(crate) fn shared_fault(&self, state: &mut State, at: At, rank: usize, fault: &Fault) {
-        let relative = fault.address - BASE;
-        let other = state.describe(fault.task);
-        let details = match fault.kind {
-            FindingKind::ReadInFlight => format!("byte {relative} of shared memory is being written by {other}"),
-            FindingKind::OverwriteInFlight if fault.task != 0 => {
-                format!("byte {relative} of shared memory is being written by {other}")
-            }
-            FindingKind::OverwriteInFlight => {
-                let reader = state.reader_of(rank, fault.address);
-                format!("byte {relative} of shared memory is being read by {reader}")
-            }
-            FindingKind::MissingProxyFence => {
-                let writer = state.blocks[rank].shared.writer(fault.address);
-                format!(
-                    "byte {relative} of shared memory was written by an ordinary store of thread {}, with no \
-                     fence.proxy.async after it",
-                    writer.map_or_else(|| "?".to_owned(), |writer| writer.to_string())
-                )
-            }
-            _ => format!("byte {relative} of shared memory was never written"),
-        };
-        self.fault(state, fault.kind, at, details);
-    }
-}
-
-impl State {
-    pub(crate) fn find(&mut self, finding: Finding) {
-        let place = finding.at.map(|at: &Location<'_>| (at.line(), at.column()));
-        if self.seen.insert((finding.kind, place)) {
-            self.findings.push(finding);
-        }
-    }
-
-    pub(crate) fn set_status(&mut self, thread: usize, status: Status) {
-        self.threads[thread].status = status;
-        let bit = 1 << (thread % WARP);
-        match status {
-            Status::Ready => self.ready[thread / WARP] |= bit,
-            Status::Waiting(..) | Status::Ended => self.ready[thread / WARP] &= !bit,
-        }
-    }
-
-    /// Lets go on whoever waits for something that `over` says is over.
-    pub(crate) fn wake(&mut self, over: impl Fn(Wait) -> bool) {
-        self.progress += 1;
-        for thread in 0..self.threads.len() {
-            if let Status::Waiting(wait, _) = self.threads[thread].status
-                && (over(wait) || wait == Wait::Anything)
-            {
-                self.set_status(thread, Status::Ready);
-            }
-        }
-    }
-
-    pub(crate) fn new_task(&mut self) -> TaskId {
-        self.last_task += 1;
-        self.last_task
-    }
-
-    /// A task, in words.
-    pub(crate) fn describe(&self, task: TaskId) -> String {
-        match (self.tasks.get(&task), self.products.get(&task)) {
-            (Some(task), _) => format!("the copy issued at {}", task.at),
-            (_, Some(product)) => format!("the product issued at {}", product.at),
-            _ => "an operation that is in flight".to_owned(),
         }
     }
 }

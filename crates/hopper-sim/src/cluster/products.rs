@@ -4,8 +4,6 @@
 //! where the compiler is told that the registers have new values ([`tie`](Cluster::tie)), once this warp has waited; a
 //! NaN that gets anywhere else is caught there.
 
-use core::panic::Location;
-
 use hopper_std::sim::{At, MmaLeft, MmaType, Wgmma};
 
 use super::warps::Share;
@@ -34,7 +32,7 @@ pub(crate) struct Accumulator {
     /// Threads that still name it.
     users: usize,
     /// Where the last product was issued.
-    pub(crate) at: &'static Location<'static>,
+    pub(crate) at: At,
 }
 
 /// One product in flight.
@@ -49,7 +47,7 @@ pub(crate) struct Product {
     scale_d: u32,
     metadata: Option<(Vec<u32>, u32)>,
     ranges: Vec<(u32, u32)>,
-    pub(crate) at: &'static Location<'static>,
+    pub(crate) at: At,
     pub(crate) carried_out: bool,
     /// Warps of the group that have waited for it.
     waited: u32,
@@ -75,22 +73,24 @@ impl Product {
 impl Cluster<'_> {
     pub(crate) fn wgmma(&self, at: At, wgmma: Wgmma<'_>) {
         let n = 2 * wgmma.d.len() as u32;
-        let Wgmma { d, a, b, b_mn_major, scale_d, element, sparse } = wgmma;
-        let share = Share { d: d.as_mut_ptr(), a, metadata: sparse.map_or(0, |(word, _)| word) };
+        let Wgmma { d, a, b, b_major, scale_d, element, sparse } = wgmma;
+        let share = Share { d: d.as_mut_ptr(), a, b, scale_d, metadata: sparse.map_or(0, |(word, _)| word) };
         self.meet_group(at, "wgmma.mma_async", share, |state, group, shares| {
-            let alike = |share: &Share| match (share.a, a) {
-                (MmaLeft::Shared(..), MmaLeft::Shared(..)) => share.a == a,
-                (MmaLeft::Registers(_), MmaLeft::Registers(_)) => true,
-                _ => false,
+            let alike = |share: &Share| {
+                let left = match (share.a, a) {
+                    (MmaLeft::Registers(_), MmaLeft::Registers(_)) => true,
+                    (left, other) => left == other,
+                };
+                left && share.b == b && (share.scale_d == 0) == (scale_d == 0)
             };
             if !shares.iter().all(alike) {
-                let details = "the threads of the warp group name different descriptors".to_owned();
+                let details = "the threads of the warp group name different descriptors or scales of D".to_owned();
                 self.fault(state, FindingKind::Divergence, at, details);
                 state.stopped = true;
                 return;
             }
             let left = match a {
-                MmaLeft::Shared(descriptor, mn_major) => Some(Operand::new(descriptor, mn_major)),
+                MmaLeft::Shared(descriptor, major) => Some(Operand::new(descriptor, major)),
                 MmaLeft::Registers(_) => None,
             };
             let a_registers = shares.iter().filter_map(|share| match share.a {
@@ -103,7 +103,7 @@ impl Cluster<'_> {
                 element,
                 a: left,
                 a_registers: a_registers.collect(),
-                b: Operand::new(b, b_mn_major),
+                b: Operand::new(b, b_major),
                 n,
                 scale_d,
                 metadata: sparse.map(|(_, selector)| (shares.iter().map(|share| share.metadata).collect(), selector)),
@@ -137,7 +137,7 @@ impl Cluster<'_> {
         let rank = self.rank();
         for &(address, bytes) in &product.ranges {
             if !state.blocks[rank].shared.contains(address, bytes) {
-                let details = format!("a descriptor reaches {bytes} bytes at shared address {address:#x}");
+                let details = format!("a descriptor reaches {}", self.beyond(address, bytes));
                 self.fault(state, FindingKind::OutOfBounds, product.at, details);
                 state.stopped = true;
                 return false;

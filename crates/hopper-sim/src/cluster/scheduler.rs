@@ -119,6 +119,7 @@ impl Cluster<'_> {
         let mut state = self.state.borrow_mut();
         state.set_status(thread, Status::Ended);
         self.check_end(&mut state, thread);
+        self.settle_barriers(&mut state, thread);
         state.progress += 1;
     }
 

@@ -1,5 +1,7 @@
 //! Operands that tensor copies bring, products of each kind, and what is refused.
 
+use hopper_std::sim::MmaMajor::{K, Mn};
+
 use super::*;
 use crate::schedule::Random;
 use crate::tensor_map::{TensorElement, TensorMap};
@@ -74,7 +76,7 @@ fn k_major_reads_what_a_tensor_copy_brings() {
             for row in 0..64 {
                 for k in 0..16 {
                     let expected = (8 + row) * 128 + cols + 16 * step + k;
-                    let address = operand_address(descriptor, Major::K, row, k);
+                    let address = operand_address(descriptor, K, row, k);
                     assert_eq!(u32::from(*memory.at(address)), expected, "{swizzle:?} {row} {k}");
                 }
             }
@@ -100,7 +102,7 @@ fn mn_major_reads_what_tensor_copies_bring() {
             for col in 0..256 {
                 for k in 0..16 {
                     let expected = (16 * step + k) * 512 + 32 + col;
-                    let address = operand_address(descriptor, Major::Mn, col, k);
+                    let address = operand_address(descriptor, Mn, col, k);
                     assert_eq!(u32::from(*memory.at(address)), expected, "{swizzle:?} {col} {k}");
                 }
             }
@@ -111,12 +113,12 @@ fn mn_major_reads_what_tensor_copies_bring() {
 #[test]
 fn core_matrices_without_a_swizzle() {
     let descriptor = Descriptor::decode(bits(256, 512, 128, TensorSwizzle::None));
-    assert_eq!(operand_address(descriptor, Major::K, 3, 5), 256 + 3 * 16 + 10);
-    assert_eq!(operand_address(descriptor, Major::K, 8, 0), 256 + 128);
-    assert_eq!(operand_address(descriptor, Major::K, 0, 8), 256 + 512);
-    assert_eq!(operand_address(descriptor, Major::Mn, 5, 3), 256 + 3 * 16 + 10);
-    assert_eq!(operand_address(descriptor, Major::Mn, 8, 0), 256 + 128);
-    assert_eq!(operand_address(descriptor, Major::Mn, 0, 8), 256 + 512);
+    assert_eq!(operand_address(descriptor, K, 3, 5), 256 + 3 * 16 + 10);
+    assert_eq!(operand_address(descriptor, K, 8, 0), 256 + 128);
+    assert_eq!(operand_address(descriptor, K, 0, 8), 256 + 512);
+    assert_eq!(operand_address(descriptor, Mn, 5, 3), 256 + 3 * 16 + 10);
+    assert_eq!(operand_address(descriptor, Mn, 8, 0), 256 + 128);
+    assert_eq!(operand_address(descriptor, Mn, 0, 8), 256 + 512);
 }
 
 fn small(random: &mut Random) -> f32 {
@@ -143,10 +145,10 @@ fn products_with_each_kind_of_operand() {
     let mut random = Random::new(1);
     let swizzle = TensorSwizzle::B128;
     for (element, n, a_mn, b_mn, in_registers, scale_d) in [
-        (MmaType::Bf16, 8, false, false, false, 0),
-        (MmaType::F16, 64, true, true, false, 1),
-        (MmaType::Bf16, 256, false, true, true, 1),
-        (MmaType::F16, 24, true, false, true, 0),
+        (MmaType::Bf16, 8, K, K, false, 0),
+        (MmaType::F16, 64, Mn, Mn, false, 1),
+        (MmaType::Bf16, 256, K, Mn, true, 1),
+        (MmaType::F16, 24, Mn, K, true, 0),
     ] {
         let a: Vec<f32> = (0..64 * 16).map(|_| small(&mut random)).collect();
         let b: Vec<f32> = (0..n * 16).map(|_| small(&mut random)).collect();
@@ -204,7 +206,7 @@ fn metadata_words() {
 #[test]
 fn sparse_products() {
     let mut random = Random::new(2);
-    for (selector, b_mn) in [(0, false), (1, true)] {
+    for (selector, b_mn) in [(0, K), (1, Mn)] {
         let element = MmaType::Bf16;
         let n = 64;
         let stored: Vec<f32> = (0..64 * 16).map(|_| small(&mut random)).collect();
@@ -222,7 +224,7 @@ fn sparse_products() {
             }
         }
         let mut memory = Memory::new();
-        let left = Operand::new(bits(32, 16, 1024, TensorSwizzle::B128), false);
+        let left = Operand::new(bits(32, 16, 1024, TensorSwizzle::B128), K);
         let right = Operand::new(bits(65536, 4096, 1024, TensorSwizzle::B128), b_mn);
         put(&mut memory, element, left, 16, &stored);
         put(&mut memory, element, right, 32, &b);
@@ -242,10 +244,10 @@ fn sparse_products() {
 #[test]
 fn ranges_are_what_is_read() {
     for (swizzle, start, a_mn, b_mn) in [
-        (TensorSwizzle::B128, 32, false, true),
-        (TensorSwizzle::B64, 0, true, false),
-        (TensorSwizzle::B32, 0, false, false),
-        (TensorSwizzle::None, 16, true, false),
+        (TensorSwizzle::B128, 32, K, Mn),
+        (TensorSwizzle::B64, 0, Mn, K),
+        (TensorSwizzle::B32, 0, K, K),
+        (TensorSwizzle::None, 16, Mn, K),
     ] {
         let a = Operand::new(bits(start, 2048, 1024, swizzle), a_mn);
         let b = Operand::new(bits(32768, 4096, 1024, swizzle), b_mn);
@@ -265,22 +267,22 @@ fn ranges_are_what_is_read() {
 
 #[test]
 fn what_is_refused() {
-    let good = Operand::new(bits(0, 16, 1024, TensorSwizzle::B128), false);
+    let good = Operand::new(bits(0, 16, 1024, TensorSwizzle::B128), K);
     let product = |a, b, n| Product { element: MmaType::Bf16, a: Left::Shared(a), b, n, scale_d: 0, sparse: None };
     assert!(product(good, good, 64).check().is_ok());
     assert!(product(good, good, 12).check().unwrap_err().contains("N is 12"));
     assert!(product(good, good, 264).check().unwrap_err().contains("N is 264"));
-    let third_line = Operand::new(bits(256, 16, 1024, TensorSwizzle::B128), false);
+    let third_line = Operand::new(bits(256, 16, 1024, TensorSwizzle::B128), K);
     assert!(product(third_line, good, 64).check().unwrap_err().contains("in line 2 of an atom"));
-    let over_the_end = Operand::new(bits(112, 16, 1024, TensorSwizzle::B128), false);
+    let over_the_end = Operand::new(bits(112, 16, 1024, TensorSwizzle::B128), K);
     assert!(product(good, over_the_end, 64).check().unwrap_err().contains("112 bytes into a line of 128"));
-    let mid_line = Operand::new(bits(32, 16, 1024, TensorSwizzle::B128), true);
+    let mid_line = Operand::new(bits(32, 16, 1024, TensorSwizzle::B128), Mn);
     assert!(product(good, mid_line, 64).check().is_err());
     assert!(product(good, mid_line, 48).check().is_ok());
-    let based = Operand::new(bits(0, 16, 1024, TensorSwizzle::B128) | 1 << 49, false);
+    let based = Operand::new(bits(0, 16, 1024, TensorSwizzle::B128) | 1 << 49, K);
     assert!(product(based, good, 64).check().unwrap_err().contains("base offset"));
     // 32 elements of K do not fit in a line of 32 bytes.
-    let narrow = Operand::new(bits(0, 16, 256, TensorSwizzle::B32), false);
+    let narrow = Operand::new(bits(0, 16, 256, TensorSwizzle::B32), K);
     let words = [0x4444_4444; 128];
     let sparse = Product { sparse: Some(Metadata { words: &words, selector: 0 }), ..product(good, narrow, 64) };
     assert!(sparse.check().unwrap_err().contains("64 bytes of each line"));

@@ -9,7 +9,7 @@ use hopper_std::ptx::mbarrier::mbarrier_try_wait_parity;
 const SEEDS: u64 = 3;
 
 /// Seeds of each mode until a fault must be caught, however many a right kernel is given.
-const SEEDS_FOR_A_FAULT: u64 = 6;
+const SEEDS_FOR_A_FAULT: u64 = 20;
 
 /// What a run came to, and whether the numbers were right.
 pub type Outcome = (Report, bool);

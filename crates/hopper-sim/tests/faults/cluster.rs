@@ -2,24 +2,24 @@
 
 use hopper_sim::{Address, FindingKind, Memory, Schedule, launch};
 use hopper_std::KernelSpec;
+use hopper_std::ptx::barrier::barrier_sync_all;
 use hopper_std::ptx::bulk::{cp_async_bulk_global_to_shared, cp_async_bulk_global_to_shared_multicast};
 use hopper_std::ptx::cluster::{barrier_cluster_arrive, barrier_cluster_wait, cluster_ctarank, mapa};
 use hopper_std::ptx::fence::fence_mbarrier_init_release_cluster;
-use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_arrive_cluster, mbarrier_arrive_expect_tx, mbarrier_init};
+use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_arrive_cluster, mbarrier_arrive_expect_tx};
 use hopper_std::ptx::memory::{ld_shared_u32, st_global_u32};
-use hopper_std::ptx::special::dynamic_shared_address;
 use hopper_std::ptx::warp::bar_warp_sync;
 use hopper_std::thread::thread_idx_x;
 
 use crate::check::{Outcome, caught, right, wait};
+use crate::slots::Slots;
 
 const SLOTS: u32 = 2;
 const TILES: u32 = 5;
 const READERS: u32 = 64;
 const TILE_BYTES: u32 = READERS * 4;
-const FULL: u32 = SLOTS * TILE_BYTES;
-const EMPTY: u32 = FULL + SLOTS * 8;
-const SHARED: usize = (EMPTY + SLOTS * 8) as usize;
+
+type Ring = Slots<SLOTS, TILE_BYTES>;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
@@ -35,22 +35,23 @@ enum Fault {
     NoMulticast,
     ArrivesTwice,
     OneWarpDoesNotArrive,
+    OneWarpIsElsewhere,
+    WaitsTwice,
+    BarrierOfTheOtherBlock,
+    ReleasesByTheBlocksForm,
     ReadsTheOtherBlock,
     ThirdRank,
 }
 
 unsafe fn shared_tiles(input: *const u32, output: *mut u32, fault: Fault) {
     let (thread, rank) = (thread_idx_x(), cluster_ctarank());
-    let base = dynamic_shared_address();
-    let slot_of = |tile: u32| base + tile % SLOTS * TILE_BYTES;
-    let full = |tile: u32| base + FULL + tile % SLOTS * 8;
-    let empty = |tile: u32| base + EMPTY + tile % SLOTS * 8;
+    let ring = Ring::new();
     if thread == 0 {
-        for slot in 0..SLOTS {
-            mbarrier_init(full(slot), 1);
-            mbarrier_init(empty(slot), if fault == Fault::CountsOwnReaders { 2 } else { 4 });
-        }
+        ring.init(SLOTS, if fault == Fault::CountsOwnReaders { 2 } else { 4 });
         fence_mbarrier_init_release_cluster();
+    }
+    if fault == Fault::OneWarpIsElsewhere && thread >= 64 {
+        barrier_sync_all();
     }
     if !(fault == Fault::OneWarpDoesNotArrive && thread >= 64) {
         barrier_cluster_arrive();
@@ -59,28 +60,33 @@ unsafe fn shared_tiles(input: *const u32, output: *mut u32, fault: Fault) {
         barrier_cluster_arrive(); // again
     }
     if fault != Fault::NoClusterBarrierFirst {
-        barrier_cluster_wait();
+        barrier_cluster_wait(); // first
+    }
+    if fault == Fault::WaitsTwice {
+        barrier_cluster_wait(); // twice
     }
     if thread == 0 {
         for tile in 0..TILES {
-            wait(empty(tile), (tile / SLOTS % 2) ^ 1);
+            wait(ring.empty(tile), ring.parity(tile) ^ 1);
             let half = TILE_BYTES / 2;
-            mbarrier_arrive_expect_tx(full(tile), if fault == Fault::ExpectsOwnHalf { half } else { TILE_BYTES });
+            mbarrier_arrive_expect_tx(ring.full(tile), if fault == Fault::ExpectsOwnHalf { half } else { TILE_BYTES });
             let source = input.add((tile * READERS + rank * READERS / 2) as usize).cast();
-            let slot = slot_of(tile) + rank * half;
-            if fault == Fault::NoMulticast {
-                cp_async_bulk_global_to_shared(slot, source, half, full(tile));
+            let slot = ring.slot(tile) + rank * half;
+            if matches!(fault, Fault::NoMulticast | Fault::BarrierOfTheOtherBlock) {
+                let full = ring.full(tile);
+                let barrier = if fault == Fault::NoMulticast { full } else { mapa(full, rank ^ 1) };
+                cp_async_bulk_global_to_shared(slot, source, half, barrier);
             } else {
                 let mask = if fault == Fault::MulticastToThree { 0b111 } else { 0b11 };
-                cp_async_bulk_global_to_shared_multicast(slot, source, half, full(tile), mask);
+                cp_async_bulk_global_to_shared_multicast(slot, source, half, ring.full(tile), mask);
             }
         }
     }
     if thread >= 32 {
         let lane = thread - 32;
         for tile in 0..TILES {
-            wait(full(tile), tile / SLOTS % 2);
-            let address = slot_of(tile) + lane * 4;
+            wait(ring.full(tile), ring.parity(tile));
+            let address = ring.slot(tile) + lane * 4;
             let address = match fault {
                 Fault::ReadsTheOtherBlock => mapa(address, rank ^ 1),
                 Fault::ThirdRank => mapa(address, rank + 1),
@@ -93,10 +99,11 @@ unsafe fn shared_tiles(input: *const u32, output: *mut u32, fault: Fault) {
             }
             if lane.is_multiple_of(32) {
                 match fault {
-                    Fault::ReleasesOwnBlockOnly | Fault::CountsOwnReaders => mbarrier_arrive(empty(tile)),
+                    Fault::ReleasesOwnBlockOnly | Fault::CountsOwnReaders => mbarrier_arrive(ring.empty(tile)),
+                    Fault::ReleasesByTheBlocksForm => mbarrier_arrive(mapa(ring.empty(tile), 0)),
                     _ => {
-                        mbarrier_arrive_cluster(mapa(empty(tile), 0));
-                        mbarrier_arrive_cluster(mapa(empty(tile), 1));
+                        mbarrier_arrive_cluster(mapa(ring.empty(tile), 0));
+                        mbarrier_arrive_cluster(mapa(ring.empty(tile), 1));
                     }
                 }
             }
@@ -110,7 +117,7 @@ unsafe fn shared_tiles(input: *const u32, output: *mut u32, fault: Fault) {
 
 fn run(fault: Fault) -> impl Fn(Schedule) -> Outcome {
     move |schedule| {
-        let spec = KernelSpec::new("shared_tiles", 32 + READERS, 1, 2, SHARED);
+        let spec = KernelSpec::new("shared_tiles", 32 + READERS, 1, 2, Ring::BYTES);
         let numbers: Vec<u32> = (0..TILES * READERS).map(|index| index * 5 + 2).collect();
         let mut memory = Memory::new();
         let input = Address::new(memory.upload("input", &numbers));
@@ -141,7 +148,10 @@ fn missing_cluster_barriers() {
         run(Fault::ArrivesTwice),
     );
     let words = "the cluster's barrier, where 128 of 192 threads have arrived";
-    caught(FindingKind::Deadlock, "", words, run(Fault::OneWarpDoesNotArrive));
+    caught(FindingKind::Deadlock, "", words, run(Fault::OneWarpIsElsewhere));
+    let words = "a wait at the cluster's barrier, with no arrival before it";
+    caught(kind, "// first", words, run(Fault::OneWarpDoesNotArrive));
+    caught(kind, "// twice", words, run(Fault::WaitsTwice));
 }
 
 #[test]
@@ -149,7 +159,7 @@ fn wrong_counts() {
     let kind = FindingKind::TransactionBytes;
     caught(kind, "", "", run(Fault::ExpectsOwnHalf));
     let words = "expects 128 bytes more than any copy brings";
-    caught(kind, "wait(full(tile)", words, run(Fault::NoMulticast));
+    caught(kind, "wait(ring.full(tile)", words, run(Fault::NoMulticast));
     let words = "2 of 4 arrivals and 0 bytes are outstanding";
     caught(FindingKind::Deadlock, "wait(", words, run(Fault::ReleasesOwnBlockOnly));
     caught(FindingKind::ReadInFlight, "ld_shared_u32", "the copy issued at", run(Fault::ReleasesBeforeItsWarp));
@@ -167,5 +177,9 @@ fn wrong_ranks() {
         "an address of the cluster's window",
         run(Fault::ReadsTheOtherBlock),
     );
+    let words = "a load into block 0 completes at a barrier of block 1";
+    caught(FindingKind::BadOperand, LOAD, words, run(Fault::BarrierOfTheOtherBlock));
+    let words = "an address of the cluster's window, this instruction takes the block's";
+    caught(FindingKind::OutOfBounds, "mbarrier_arrive(mapa", words, run(Fault::ReleasesByTheBlocksForm));
     caught(FindingKind::BadOperand, "mapa(address, rank + 1)", "block 2 of a cluster of 2", run(Fault::ThirdRank));
 }

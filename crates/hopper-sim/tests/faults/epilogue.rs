@@ -5,7 +5,9 @@ use hopper_sim::{Address, FindingKind, Memory, Schedule, TensorElement, TensorMa
 use hopper_std::KernelSpec;
 use hopper_std::half::Bf16;
 use hopper_std::ptx::barrier::barrier_sync_all;
-use hopper_std::ptx::bulk::{cp_async_bulk_commit_group, cp_async_bulk_wait_group, cp_async_bulk_wait_group_read};
+use hopper_std::ptx::bulk::{
+    cp_async_bulk_commit_group, cp_async_bulk_shared_to_global, cp_async_bulk_wait_group, cp_async_bulk_wait_group_read,
+};
 use hopper_std::ptx::fence::fence_proxy_async_shared_cta;
 use hopper_std::ptx::memory::{ld_global_u32, st_global_u32, st_shared_u32, st_shared_v4_u32};
 use hopper_std::ptx::special::dynamic_shared_address;
@@ -146,6 +148,67 @@ fn wrong_waits_for_bulk_groups() {
 fn wrong_layouts() {
     wrong(run(Fault::NotSwizzled));
     caught(FindingKind::Misaligned, "// the copy", "is no multiple of 128", run(Fault::BoxNotAligned));
+}
+
+/// Blocks that add to the same numbers, of which the box's second half lies outside: nobody stores what goes there.
+unsafe fn add_ones(map: *const u8) {
+    let thread = thread_idx_x();
+    let base = dynamic_shared_address();
+    st_shared_u32(base + thread * 4, [1]);
+    fence_proxy_async_shared_cta();
+    barrier_sync_all();
+    if thread == 0 {
+        for _ in 0..4 {
+            cp_reduce_async_bulk_tensor_2d_add(map, [0, 0], base);
+        }
+        cp_async_bulk_commit_group();
+        cp_async_bulk_wait_group_read::<0>();
+    }
+}
+
+#[test]
+fn blocks_add_one_at_a_time() {
+    const BLOCKS: u32 = 64;
+    let spec = KernelSpec::new("add_ones", 32, 1, 1, 2 * 128);
+    for schedule in Schedule::all(2) {
+        let mut memory = Memory::new();
+        let sums = memory.upload("sums", &[0_u32; 32]);
+        let map = TensorMap::new(TensorElement::U32, sums.cast(), &[32, 1], &[128], &[32, 2], TensorSwizzle::None);
+        let map = Address::new(memory.tensor_map(map.expect("a map")).expect("a map").cast_mut());
+        launch(&spec, [BLOCKS, 1, 1], &memory, schedule, || unsafe { add_ones(map.get()) }).assert_clean();
+        assert_eq!(memory.download(sums, 32), [4 * BLOCKS; 32]);
+    }
+}
+
+/// That a store has read its shared memory does not mean that it has written global memory.
+#[test]
+fn a_store_that_has_only_been_read() {
+    let seen = |schedule, all: bool| {
+        let spec = KernelSpec::new("read_back", 32, 1, 1, 128);
+        let mut memory = Memory::new();
+        let numbers = memory.upload("numbers", &[0_u32; 32]);
+        let copy = memory.upload("copy", &[0_u32; 32]);
+        let (there, back) = (Address::new(numbers), Address::new(copy));
+        let report = launch(&spec, [1, 1, 1], &memory, schedule, || unsafe {
+            let (thread, base) = (thread_idx_x(), dynamic_shared_address());
+            st_shared_u32(base + thread * 4, [7]);
+            fence_proxy_async_shared_cta();
+            barrier_sync_all();
+            if thread == 0 {
+                cp_async_bulk_shared_to_global(there.get().cast(), base, 128);
+                cp_async_bulk_commit_group();
+                if all { cp_async_bulk_wait_group::<0>() } else { cp_async_bulk_wait_group_read::<0>() }
+            }
+            barrier_sync_all();
+            let [number] = ld_global_u32(there.get().add(thread as usize));
+            st_global_u32(back.get().add(thread as usize), [number]);
+        });
+        report.assert_clean();
+        assert_eq!(memory.download(numbers, 32), [7; 32]);
+        memory.download(copy, 32) == [7; 32]
+    };
+    assert!(Schedule::all(3).all(|schedule| seen(schedule, true)));
+    assert!(!Schedule::all(3).all(|schedule| seen(schedule, false)));
 }
 
 /// How operands of a product come from threads.

@@ -5,9 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hopper_sim::{Address, FindingKind, Memory, Mode, Schedule, launch};
 use hopper_std::KernelSpec;
 use hopper_std::ptx::barrier::barrier_sync_all;
-use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_init, mbarrier_inval, mbarrier_test_wait_parity};
-use hopper_std::ptx::memory::{ld_global_u32, st_global_u32, st_shared_u32};
-use hopper_std::ptx::special::dynamic_shared_address;
+use hopper_std::ptx::bulk::cp_async_bulk_global_to_shared;
+use hopper_std::ptx::cluster::{barrier_cluster_arrive, barrier_cluster_wait};
+use hopper_std::ptx::fence::fence_mbarrier_init_release_cluster;
+use hopper_std::ptx::mbarrier::{
+    mbarrier_arrive, mbarrier_expect_tx, mbarrier_init, mbarrier_inval, mbarrier_test_wait_parity,
+};
+use hopper_std::ptx::memory::{ld_global_u32, ld_shared_u32, st_global_u32, st_shared_u32};
+use hopper_std::ptx::special::{clock64, dynamic_shared_address};
 use hopper_std::thread::{block_dim_x, block_idx_x, block_idx_y, block_idx_z, grid_dim_x, grid_dim_y, thread_idx_x};
 
 use crate::check::wait;
@@ -20,7 +25,7 @@ fn race(schedule: Schedule) -> (String, u64, u32) {
     let out = Address::new(winner);
     let report = launch(&spec, [1, 1, 1], &memory, schedule, || unsafe {
         st_global_u32(out.get(), [thread_idx_x()]);
-        hopper_std::ptx::memory::ld_shared_u32(dynamic_shared_address());
+        ld_shared_u32(dynamic_shared_address());
         st_shared_u32(dynamic_shared_address(), [0]);
     });
     (report.to_string(), report.num_instructions, memory.download(winner, 1)[0])
@@ -85,6 +90,102 @@ fn those_who_poll_go_on() {
         });
         report.assert_clean();
     }
+}
+
+#[test]
+fn those_who_spin_go_on() {
+    let spec = KernelSpec::new("spin", 64, 1, 1, 4);
+    for schedule in Schedule::all(3) {
+        let report = launch(&spec, [1, 1, 1], &Memory::new(), schedule, || unsafe {
+            let word = dynamic_shared_address();
+            if thread_idx_x() == 0 {
+                st_shared_u32(word, [0]);
+            }
+            barrier_sync_all();
+            if thread_idx_x() == 63 {
+                st_shared_u32(word, [1]);
+            }
+            while ld_shared_u32(word) == [0] {}
+            let start = clock64();
+            while clock64() < start + 100 {}
+        });
+        report.assert_clean();
+    }
+}
+
+#[test]
+fn who_has_ended_holds_up_no_barrier_of_all() {
+    let spec = KernelSpec::new("leave", 96, 1, 2, 0);
+    for schedule in Schedule::all(3) {
+        let report = launch(&spec, [2, 1, 1], &Memory::new(), schedule, || unsafe {
+            let thread = thread_idx_x();
+            if thread == 7 {
+                return;
+            }
+            barrier_sync_all();
+            if thread < 32 {
+                return;
+            }
+            barrier_sync_all();
+            barrier_cluster_arrive();
+            if thread < 64 && block_idx_x() == 1 {
+                return;
+            }
+            barrier_cluster_wait();
+            if thread == 64 {
+                return;
+            }
+            barrier_cluster_arrive();
+            barrier_cluster_wait();
+        });
+        report.assert_clean();
+    }
+}
+
+/// Two phases are complete before the waiting thread looks again: it waits for a third, which does not come.
+#[test]
+fn who_is_lapped_waits_on() {
+    let spec = KernelSpec::new("lap", 64, 1, 1, 8);
+    let report = launch(&spec, [1, 1, 1], &Memory::new(), Schedule::new(Mode::Fair, 0), || unsafe {
+        let barrier = dynamic_shared_address();
+        if thread_idx_x() == 0 {
+            mbarrier_init(barrier, 1);
+        }
+        barrier_sync_all();
+        if thread_idx_x() == 0 {
+            mbarrier_arrive(barrier);
+            mbarrier_arrive(barrier);
+        } else if thread_idx_x() >= 32 {
+            wait(barrier, 0);
+        }
+    });
+    let words = "wait for phase parity 0 of the mbarrier at byte 0 of block 0 (2 phases complete";
+    assert!(report.has(FindingKind::Deadlock) && report.to_string().contains(words), "{report}");
+}
+
+#[test]
+fn bytes_that_were_not_announced() {
+    let spec = KernelSpec::new("bytes", 32, 1, 1, 24);
+    let mut memory = Memory::new();
+    let input = Address::new(memory.upload("input", &[0_u32; 4]));
+    let of = |announced: Option<u32>| {
+        let report = launch(&spec, [1, 1, 1], &memory, Schedule::new(Mode::Fair, 0), || unsafe {
+            let (slot, barrier) = (dynamic_shared_address(), dynamic_shared_address() + 16);
+            if thread_idx_x() == 0 {
+                mbarrier_init(barrier, 1);
+                fence_mbarrier_init_release_cluster();
+                if let Some(bytes) = announced {
+                    mbarrier_expect_tx(barrier, bytes);
+                }
+                cp_async_bulk_global_to_shared(slot, input.get().cast(), 16, barrier);
+                while ld_shared_u32(slot) != [0] {} // much too early
+            }
+        });
+        report.findings.iter().map(|finding| format!("{:?}: {}", finding.kind, finding.details)).collect::<Vec<_>>()
+    };
+    let words = "TransactionBytes: the mbarrier at byte 16 of block 0 got 16 bytes that it was not told to expect";
+    assert!(of(None).iter().any(|finding| finding == words), "{:?}", of(None));
+    assert!(of(Some(1 << 20)).iter().any(|finding| finding.starts_with("BadOperand: 1048576 bytes")));
 }
 
 #[test]
@@ -165,6 +266,8 @@ fn global_addresses() {
     assert!(kind == FindingKind::Misaligned && details.starts_with("an access of 4 bytes"), "{details}");
     let (kind, details) = of(|numbers| unsafe { _ = ld_global_u32(numbers.wrapping_sub(1)) });
     assert!(kind == FindingKind::OutOfBounds && details.contains("at byte -4 of `numbers`"), "{details}");
+    let (kind, _) = of(|_| unsafe { _ = ld_global_u32(core::ptr::null::<u32>().wrapping_sub(1)) });
+    assert_eq!(kind, FindingKind::OutOfBounds);
 }
 
 #[test]

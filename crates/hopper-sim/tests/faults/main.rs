@@ -23,4 +23,5 @@ mod machine;
 mod product;
 mod registers;
 mod ring;
+mod slots;
 mod warps;

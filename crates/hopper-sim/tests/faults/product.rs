@@ -7,15 +7,15 @@ use hopper_std::half::Bf16;
 use hopper_std::ptx::barrier::barrier_sync_all;
 use hopper_std::ptx::convert::cvt_rn_bf16x2_f32;
 use hopper_std::ptx::fence::fence_mbarrier_init_release_cluster;
-use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_init};
+use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_arrive_expect_tx};
 use hopper_std::ptx::memory::st_global_u32;
 use hopper_std::ptx::registers::{setmaxnreg_dec, setmaxnreg_inc};
-use hopper_std::ptx::special::dynamic_shared_address;
 use hopper_std::ptx::tensor::cp_async_bulk_tensor_2d;
 use hopper_std::ptx::wgmma::{Mma, Orientation, Registers, wgmma_commit_group, wgmma_fence, wgmma_wait_group};
 use hopper_std::thread::thread_idx_x;
 
 use crate::check::{Outcome, caught, right, wait, wrong};
+use crate::slots::Slots;
 
 const M: usize = 128;
 const N: usize = 32;
@@ -25,11 +25,10 @@ const SLOTS: u32 = 2;
 const A_BYTES: u32 = 128 * 128;
 const B_BYTES: u32 = 32 * 128;
 const SLOT_BYTES: u32 = A_BYTES + B_BYTES;
-const FULL: u32 = SLOTS * SLOT_BYTES;
-const EMPTY: u32 = FULL + SLOTS * 8;
-const SHARED: usize = (EMPTY + SLOTS * 8) as usize;
 /// One arrival for each warp that multiplies.
 const RELEASES: u32 = 8;
+
+type Ring = Slots<SLOTS, SLOT_BYTES>;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
@@ -57,6 +56,8 @@ enum Fault {
     OneWarpDoesNotMultiply,
     OneWarpDoesNotCommit,
     OneWarpNamesAnotherTile,
+    OneWarpNamesAnotherB,
+    OneWarpIgnoresD,
     NextSlot,
     SlotOfTheOtherOperand,
     ReaderParityOfTheStep,
@@ -92,15 +93,9 @@ fn descriptor(address: u32, stride: u32, mode: u64) -> u64 {
 
 unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
     let thread = thread_idx_x();
-    let base = dynamic_shared_address();
-    let slot_of = |step: u32| base + step % SLOTS * SLOT_BYTES;
-    let full = |step: u32| base + FULL + step % SLOTS * 8;
-    let empty = |step: u32| base + EMPTY + step % SLOTS * 8;
+    let ring = Ring::new();
     if thread == 0 {
-        for slot in 0..SLOTS {
-            mbarrier_init(full(slot), 1);
-            mbarrier_init(empty(slot), RELEASES);
-        }
+        ring.init(SLOTS, RELEASES);
         fence_mbarrier_init_release_cluster();
     }
     barrier_sync_all();
@@ -109,7 +104,7 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
         if thread == 0 {
             for step in 0..STEPS {
                 let inverted = u32::from(fault != Fault::WriterParityNotInverted);
-                wait(empty(step), (step / SLOTS % 2) ^ inverted);
+                wait(ring.empty(step), ring.parity(step) ^ inverted);
                 let bytes = match fault {
                     Fault::ExpectsOnlyA => A_BYTES,
                     Fault::ExpectsOnlyOneHalfOfA => A_BYTES / 2 + B_BYTES,
@@ -117,10 +112,10 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
                     Fault::ExpectsPaddedRows => SLOT_BYTES + 32 * 16,
                     _ => SLOT_BYTES,
                 };
-                mbarrier_arrive_expect_tx(full(step), bytes);
+                mbarrier_arrive_expect_tx(ring.full(step), bytes);
                 let column = (step * 64) as i32;
-                cp_async_bulk_tensor_2d(slot_of(step), a, [column, 0], full(step));
-                cp_async_bulk_tensor_2d(slot_of(step) + A_BYTES, b, [column, 0], full(step));
+                cp_async_bulk_tensor_2d(ring.slot(step), a, [column, 0], ring.full(step));
+                cp_async_bulk_tensor_2d(ring.slot(step) + A_BYTES, b, [column, 0], ring.full(step));
             }
         }
         return;
@@ -135,9 +130,9 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
     let mut d = [0.0_f32; N / 2];
     d.tie();
     for step in 0..STEPS {
-        let parity = if fault == Fault::ReaderParityOfTheStep { step % 2 } else { step / SLOTS % 2 };
-        wait(full(step), parity);
-        let slot = if fault == Fault::NextSlot { slot_of(step + 1) } else { slot_of(step) };
+        let parity = if fault == Fault::ReaderParityOfTheStep { step % 2 } else { ring.parity(step) };
+        wait(ring.full(step), parity);
+        let slot = if fault == Fault::NextSlot { ring.slot(step + 1) } else { ring.slot(step) };
         if fault == Fault::ZeroesBeforeTheWait && step == 3 {
             d = [0.0; N / 2];
         }
@@ -157,21 +152,23 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
             };
             let start = match fault {
                 Fault::StartInTheSecondLine => slot + 128,
-                Fault::PastSharedMemory => base + SHARED as u32 / 1024 * 1024 - 1024,
+                Fault::PastSharedMemory => ring.base + Ring::BYTES as u32 / 1024 * 1024 - 1024,
                 Fault::SlotOfTheOtherOperand => slot + B_BYTES,
                 Fault::OneWarpNamesAnotherTile if last_warp => slot,
                 _ => slot + group * (A_BYTES / 2),
             };
             let left = descriptor(start + advance, stride, mode);
-            let right = descriptor(slot + A_BYTES + advance, stride, mode);
+            let b_at = slot + A_BYTES + if fault == Fault::OneWarpNamesAnotherB && last_warp { 1024 } else { 0 };
+            let right = descriptor(b_at + advance, stride, mode);
+            let scale_d = u32::from(!(fault == Fault::OneWarpIgnoresD && last_warp));
             match fault {
                 Fault::Transposed => Bf16::mma_shared::<KMajor, MnMajor>(&mut d, left, right, 1),
                 Fault::OneWarpDoesNotMultiply if last_warp => {}
-                _ => Bf16::mma_shared::<KMajor, KMajor>(&mut d, left, right, 1), // the product
+                _ => Bf16::mma_shared::<KMajor, KMajor>(&mut d, left, right, scale_d), // the product
             }
         }
         if fault == Fault::ReleasesBeforeCommit && lane == 0 {
-            mbarrier_arrive(empty(step));
+            mbarrier_arrive(ring.empty(step));
         }
         if !(fault == Fault::OneWarpDoesNotCommit && last_warp) {
             wgmma_commit_group();
@@ -203,7 +200,7 @@ unsafe fn product(a: *const u8, b: *const u8, output: *mut f32, fault: Fault) {
             && lane == 0
             && !(fault == Fault::OneWarpDoesNotRelease && last_warp)
         {
-            mbarrier_arrive(empty(released));
+            mbarrier_arrive(ring.empty(released));
         }
     }
     if fault == Fault::ScalesBeforeTheLastWait {
@@ -236,7 +233,7 @@ fn run(fault: Fault) -> impl Fn(Schedule) -> Outcome {
     let expected: Vec<f32> =
         (0..M * N).map(|at| (0..K).map(|k| a[at / N * K + k].to_f32() * b[at % N * K + k].to_f32()).sum()).collect();
     move |schedule| {
-        let spec = KernelSpec::new("product", 384, 1, 1, SHARED);
+        let spec = KernelSpec::new("product", 384, 1, 1, Ring::BYTES);
         let mut memory = Memory::new();
         let swizzle = if fault == Fault::MapNotSwizzled { TensorSwizzle::None } else { TensorSwizzle::B128 };
         let mut map = |name: &str, values: &[bf16], rows: usize| {
@@ -259,7 +256,7 @@ fn the_right_one() {
     right(run(Fault::None));
 }
 
-const LOAD: &str = "cp_async_bulk_tensor_2d(slot_of(step)";
+const LOAD: &str = "cp_async_bulk_tensor_2d(ring.slot(step)";
 const PRODUCT: &str = "// the product";
 
 #[test]
@@ -299,14 +296,14 @@ fn wrong_byte_counts() {
     caught(kind, LOAD, "completes its phase while 4096 bytes", run(Fault::ExpectsOnlyA));
     caught(kind, LOAD, "got 8192 bytes more than it was told to expect", run(Fault::ExpectsOnlyOneHalfOfA));
     let words = "has its arrivals but expects 20480 bytes more than any copy brings";
-    caught(kind, "wait(full(step), parity)", words, run(Fault::ExpectsTheBytesOfF32));
-    caught(kind, "wait(full(step), parity)", "but expects 512 bytes more", run(Fault::ExpectsPaddedRows));
+    caught(kind, "wait(ring.full(step), parity)", words, run(Fault::ExpectsTheBytesOfF32));
+    caught(kind, "wait(ring.full(step), parity)", "but expects 512 bytes more", run(Fault::ExpectsPaddedRows));
 }
 
 #[test]
 fn missing_warps() {
     let words = "1 of 8 arrivals and 0 bytes are outstanding";
-    caught(FindingKind::Deadlock, "wait(empty(step)", words, run(Fault::OneWarpDoesNotRelease));
+    caught(FindingKind::Deadlock, "wait(ring.empty(step)", words, run(Fault::OneWarpDoesNotRelease));
     let kind = FindingKind::Divergence;
     caught(
         kind,
@@ -314,12 +311,10 @@ fn missing_warps() {
         "wgmma.mma_async waits for all threads of its warp group",
         run(Fault::OneWarpDoesNotMultiply),
     );
-    caught(
-        kind,
-        PRODUCT,
-        "the threads of the warp group name different descriptors",
-        run(Fault::OneWarpNamesAnotherTile),
-    );
+    let words = "the threads of the warp group name different descriptors";
+    caught(kind, PRODUCT, words, run(Fault::OneWarpNamesAnotherTile));
+    caught(kind, PRODUCT, words, run(Fault::OneWarpNamesAnotherB));
+    caught(kind, PRODUCT, words, run(Fault::OneWarpIgnoresD));
     let words = "is being read by the product issued at";
     caught(FindingKind::OverwriteInFlight, LOAD, words, run(Fault::OneWarpDoesNotCommit));
 }
@@ -329,7 +324,7 @@ fn shifted_slots_and_phases() {
     caught(FindingKind::ReadInFlight, PRODUCT, "is being written by the copy issued at", run(Fault::NextSlot));
     caught(FindingKind::ReadInFlight, PRODUCT, "is being written by", run(Fault::ReaderParityOfTheStep));
     let words = "wait for phase parity 0 of the mbarrier at byte 40976 of block 0 (0 phases complete; 8 of 8 arrivals";
-    caught(FindingKind::Deadlock, "wait(empty(step)", words, run(Fault::WriterParityNotInverted));
+    caught(FindingKind::Deadlock, "wait(ring.empty(step)", words, run(Fault::WriterParityNotInverted));
     wrong(run(Fault::SlotOfTheOtherOperand));
 }
 
@@ -347,6 +342,6 @@ fn wrong_layouts() {
 
 #[test]
 fn too_many_registers() {
-    let words = "the block's warps want 66560 registers together, the multiprocessor has 65536";
+    let words = "the block's warps want 66560 registers together, it was launched with 64512";
     caught(FindingKind::RegisterOversubscription, "setmaxnreg_inc::<240>()", words, run(Fault::Registers40And240));
 }

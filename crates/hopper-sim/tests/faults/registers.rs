@@ -14,6 +14,7 @@ use crate::check::{Outcome, caught, right};
 enum Fault {
     None,
     Splits40And240,
+    Splits32And240,
     Splits24And168,
     NobodyGives,
     OneWarpDoesNotGive,
@@ -22,6 +23,8 @@ enum Fault {
     IncreasesToFewer,
     DecreasesToMore,
     OneLaneAsks,
+    OneWarpDoesNotTake,
+    OneWarpTakesFewer,
 }
 
 /// One warp group gives registers, the others take them: 40 and 232 of three, 32 and 152 of four.
@@ -37,14 +40,17 @@ unsafe fn split(fault: Fault, groups: u32) {
             (Fault::OneLaneAsks, _) if thread.is_multiple_of(32) => setmaxnreg_dec::<40>(), // one lane
             (Fault::OneLaneAsks, _) => {}
             (Fault::Splits24And168, _) => setmaxnreg_dec::<24>(),
+            (Fault::Splits32And240, _) => setmaxnreg_dec::<32>(),
             (_, 4) => setmaxnreg_dec::<32>(),
             _ => setmaxnreg_dec::<40>(),
         }
     } else {
         match (fault, groups) {
-            (Fault::Splits40And240, _) => setmaxnreg_inc::<240>(),   // more
-            (Fault::Splits24And168, _) => setmaxnreg_inc::<168>(),   // more
-            (Fault::IncreasesToFewer, _) => setmaxnreg_inc::<160>(), // fewer
+            (Fault::Splits40And240 | Fault::Splits32And240, _) => setmaxnreg_inc::<240>(), // more
+            (Fault::Splits24And168, _) => setmaxnreg_inc::<168>(),                         // more
+            (Fault::OneWarpDoesNotTake, _) if thread < 160 => {}
+            (Fault::OneWarpTakesFewer, _) if thread < 160 => setmaxnreg_inc::<224>(), // fewer than the others
+            (Fault::IncreasesToFewer, _) => setmaxnreg_inc::<160>(),                  // fewer
             (_, 4) => setmaxnreg_inc::<152>(),
             _ => setmaxnreg_inc::<232>(), // more
         }
@@ -70,8 +76,10 @@ fn the_right_ones() {
 fn more_than_there_are() {
     let kind = FindingKind::RegisterOversubscription;
     caught(kind, "// more", "want 66560 registers together", run(Fault::Splits40And240, 3));
+    // As many as the multiprocessor has, and more than three times 168 of each of 128 threads.
+    caught(kind, "// more", "want 65536 registers together", run(Fault::Splits32And240, 3));
     caught(kind, "// more", "want 67584 registers together", run(Fault::Splits24And168, 4));
-    caught(kind, "// more", "the multiprocessor has 65536: they wait forever", run(Fault::NobodyGives, 3));
+    caught(kind, "// more", "it was launched with 64512: they wait forever", run(Fault::NobodyGives, 3));
     caught(kind, "// more", "they wait forever", run(Fault::OneWarpDoesNotGive, 3));
 }
 
@@ -82,6 +90,16 @@ fn wrong_operands() {
     caught(kind, "setmaxnreg_dec::<16>", "16 registers", run(Fault::Under24, 3));
     caught(kind, "// fewer", "setmaxnreg.inc to 160 registers from 168", run(Fault::IncreasesToFewer, 3));
     caught(kind, "setmaxnreg_dec::<232>", "setmaxnreg.dec to 232 registers from 168", run(Fault::DecreasesToMore, 3));
+}
+
+#[test]
+fn warps_of_a_group_that_differ() {
+    let kind = FindingKind::Divergence;
+    let words = "setmaxnreg.inc of a warp group, but not of this warp of it";
+    caught(kind, "// more", words, run(Fault::OneWarpDoesNotTake, 3));
+    let words =
+        "setmaxnreg.inc to 232 registers, while another warp of the warp group executes setmaxnreg.inc to 224 at";
+    caught(kind, "// more", words, run(Fault::OneWarpTakesFewer, 3));
 }
 
 #[test]
@@ -117,5 +135,6 @@ fn shared_memory() {
     caught(FindingKind::SharedMemory, "", words, run_shared(MAX + 16, 0));
     let words = "4 bytes at byte 512 of 512 of shared memory";
     caught(FindingKind::OutOfBounds, "st_shared_u32(address, [7])", words, run_shared(512, 4));
+    caught(FindingKind::OutOfBounds, "st_shared_u32", "4 bytes at byte 500 of 500", run_shared(500, 4));
     caught(FindingKind::Misaligned, "st_shared_u32(address, [7])", "is no multiple of 4", run_shared(512, 2));
 }

@@ -7,18 +7,17 @@ use hopper_std::ptx::bulk::cp_async_bulk_global_to_shared;
 use hopper_std::ptx::fence::fence_mbarrier_init_release_cluster;
 use hopper_std::ptx::mbarrier::{mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_init};
 use hopper_std::ptx::memory::{ld_shared_u32, st_global_u32};
-use hopper_std::ptx::special::dynamic_shared_address;
 use hopper_std::thread::thread_idx_x;
 
 use crate::check::{Outcome, caught, right, wait};
+use crate::slots::Slots;
 
 const SLOTS: u32 = 3;
 const TILES: u32 = 8;
 const READERS: u32 = 64;
 const TILE_BYTES: u32 = READERS * 4;
-const FULL: u32 = SLOTS * TILE_BYTES;
-const EMPTY: u32 = FULL + SLOTS * 8;
-const SHARED: usize = (EMPTY + SLOTS * 8) as usize;
+
+type Ring = Slots<SLOTS, TILE_BYTES>;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
@@ -58,21 +57,15 @@ enum Fault {
 
 unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault) {
     let thread = thread_idx_x();
-    let base = dynamic_shared_address();
-    let slot_of = |tile: u32| base + tile % SLOTS * TILE_BYTES;
-    let full = |tile: u32| base + FULL + tile % SLOTS * 8;
-    let empty = |tile: u32| base + EMPTY + tile % SLOTS * 8;
+    let ring = Ring::new();
     if thread == 0 {
         if fault == Fault::FenceBeforeTheInitialisation {
             fence_mbarrier_init_release_cluster();
         }
         let initialised = if fault == Fault::LastSlotNotInitialised { SLOTS - 1 } else { SLOTS };
-        for slot in 0..initialised {
-            mbarrier_init(full(slot), 1);
-            mbarrier_init(empty(slot), READERS);
-        }
+        ring.init(initialised, READERS);
         if fault == Fault::InitialisedTwice {
-            mbarrier_init(full(0), 2);
+            mbarrier_init(ring.full(0), 2);
         }
         if !matches!(fault, Fault::InitialisedWithoutFence | Fault::FenceBeforeTheInitialisation) {
             fence_mbarrier_init_release_cluster();
@@ -85,12 +78,12 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
         let tiles = if fault == Fault::OneTileTooMany { TILES + 1 } else { TILES };
         for tile in 0..tiles {
             let parity = match fault {
-                Fault::WriterParityNotInverted => tile / SLOTS % 2,
+                Fault::WriterParityNotInverted => ring.parity(tile),
                 Fault::WriterParityNeverFlips => 1,
-                _ => (tile / SLOTS % 2) ^ 1,
+                _ => ring.parity(tile) ^ 1,
             };
             if fault != Fault::WriterDoesNotWait {
-                wait(empty(tile), parity);
+                wait(ring.empty(tile), parity);
             }
             let bytes = match fault {
                 Fault::ExpectsTooLittle => TILE_BYTES - 16,
@@ -98,12 +91,12 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
                 Fault::ExpectsNothingLater if tile >= SLOTS => 0,
                 _ => TILE_BYTES,
             };
-            mbarrier_arrive_expect_tx(full(tile), bytes);
+            mbarrier_arrive_expect_tx(ring.full(tile), bytes);
             let slot = match fault {
-                Fault::CopiesToNextSlot => slot_of(tile + 1),
-                Fault::SlotOverABarrier => slot_of(2) + 16,
-                Fault::SlotPastTheEnd => base + SHARED as u32 - 64,
-                _ => slot_of(tile),
+                Fault::CopiesToNextSlot => ring.slot(tile + 1),
+                Fault::SlotOverABarrier => ring.slot(2) + 16,
+                Fault::SlotPastTheEnd => ring.base + Ring::BYTES as u32 - 64,
+                _ => ring.slot(tile),
             };
             let tile_at = match fault {
                 Fault::PastTheEnd => tile + 1,
@@ -112,9 +105,9 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
             let off = usize::from(fault == Fault::SourceOffByAWord);
             let source = input.wrapping_add((tile_at * READERS) as usize + off).cast();
             let barrier = match fault {
-                Fault::SignalsNextSlot => full(tile + 1),
-                Fault::BarrierOffByAWord => full(tile) + 4,
-                _ => full(tile),
+                Fault::SignalsNextSlot => ring.full(tile + 1),
+                Fault::BarrierOffByAWord => ring.full(tile) + 4,
+                _ => ring.full(tile),
             };
             cp_async_bulk_global_to_shared(slot, source, TILE_BYTES, barrier);
         }
@@ -126,25 +119,25 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
             let parity = match fault {
                 Fault::ReaderParityNeverFlips => 0,
                 Fault::ReaderParityFlipsEarly => tile / (SLOTS - 1) % 2,
-                _ => tile / SLOTS % 2,
+                _ => ring.parity(tile),
             };
             if fault != Fault::ReadersDoNotWait {
-                wait(full(tile), parity);
+                wait(ring.full(tile), parity);
             }
             if fault == Fault::ReleasesBeforeReading {
-                mbarrier_arrive(empty(tile));
+                mbarrier_arrive(ring.empty(tile));
             }
-            let slot = if fault == Fault::ReadsNextSlot { slot_of(tile + 1) } else { slot_of(tile) };
+            let slot = if fault == Fault::ReadsNextSlot { ring.slot(tile + 1) } else { ring.slot(tile) };
             let [value] = ld_shared_u32(slot + lane * 4);
             sum += value;
             st_global_u32(output.add((tile * READERS + lane) as usize), [value]);
             match fault {
                 Fault::ReleasesBeforeReading => {}
                 Fault::OneLaneReleases if !lane.is_multiple_of(32) => {}
-                _ => mbarrier_arrive(empty(tile)),
+                _ => mbarrier_arrive(ring.empty(tile)),
             }
             if fault == Fault::ReleasesTwice {
-                mbarrier_arrive(empty(tile)); // the second release
+                mbarrier_arrive(ring.empty(tile)); // the second release
             }
         }
         st_global_u32(sums.add(lane as usize), [sum]);
@@ -153,7 +146,7 @@ unsafe fn ring(input: *const u32, output: *mut u32, sums: *mut u32, fault: Fault
 
 fn run(fault: Fault) -> impl Fn(Schedule) -> Outcome {
     move |schedule| {
-        let spec = KernelSpec::new("ring", 32 + READERS, 1, 1, SHARED);
+        let spec = KernelSpec::new("ring", 32 + READERS, 1, 1, Ring::BYTES);
         let numbers: Vec<u32> = (0..TILES * READERS).map(|index| index * 7 + 1).collect();
         let mut memory = Memory::new();
         let input = Address::new(memory.upload("input", &numbers));
@@ -180,7 +173,7 @@ fn wrong_phases() {
     caught(FindingKind::UninitialisedRead, "ld_shared_u32(slot", "", run(Fault::ReaderParityFlipsEarly));
     let words =
         "phase parity 0 of the mbarrier at byte 792 of block 0 (0 phases complete; 64 of 64 arrivals and 0 bytes";
-    caught(FindingKind::Deadlock, "wait(empty(tile), parity)", words, run(Fault::WriterParityNotInverted));
+    caught(FindingKind::Deadlock, "wait(ring.empty(tile), parity)", words, run(Fault::WriterParityNotInverted));
     let overrun = "counts 1 arrivals a phase";
     caught(FindingKind::ArrivalOverrun, "mbarrier_arrive_expect_tx", overrun, run(Fault::WriterParityNeverFlips));
     caught(FindingKind::ArrivalOverrun, "mbarrier_arrive_expect_tx", overrun, run(Fault::WriterDoesNotWait));
@@ -192,10 +185,16 @@ fn wrong_byte_counts() {
     let kind = FindingKind::TransactionBytes;
     let words = "the mbarrier at byte 768 of block 0 got 16 bytes more than it was told to expect";
     caught(kind, "cp_async_bulk_global_to_shared(slot", words, run(Fault::ExpectsTooLittle));
-    caught(kind, "wait(full(tile), parity)", "expects 16 bytes more than any copy brings", run(Fault::ExpectsTooMuch));
-    let words = "completes its phase while 256 bytes of copies are still on their way";
-    caught(kind, "mbarrier_arrive_expect_tx(full(tile), bytes)", words, run(Fault::ExpectsNothingLater));
-    caught(kind, "wait(full(tile), parity)", "expects 256 bytes more than any copy", run(Fault::SignalsNextSlot));
+    caught(
+        kind,
+        "wait(ring.full(tile), parity)",
+        "expects 16 bytes more than any copy brings",
+        run(Fault::ExpectsTooMuch),
+    );
+    // The phase is complete before the copy is even issued, so that readers meet it.
+    let words = "is being written by the copy issued at";
+    caught(FindingKind::ReadInFlight, "ld_shared_u32(slot", words, run(Fault::ExpectsNothingLater));
+    caught(kind, "wait(ring.full(tile), parity)", "expects 256 bytes more than any copy", run(Fault::SignalsNextSlot));
 }
 
 #[test]
@@ -220,8 +219,13 @@ fn wrong_releases() {
 fn wrong_barriers() {
     let kind = FindingKind::BadBarrier;
     caught(kind, "wait(", "no mbarrier is initialised at byte", run(Fault::LastSlotNotInitialised));
-    caught(kind, "mbarrier_init(full(0), 2)", "byte 768 is initialised twice", run(Fault::InitialisedTwice));
-    caught(kind, "wait(full(tile), parity)", "no mbarrier is initialised", run(Fault::InitialisedWithoutSync));
+    caught(
+        kind,
+        "mbarrier_init(ring.full(0), 2)",
+        "the mbarrier at byte 768 of block 0 is initialised twice",
+        run(Fault::InitialisedTwice),
+    );
+    caught(kind, "wait(ring.full(tile), parity)", "no mbarrier is initialised", run(Fault::InitialisedWithoutSync));
     caught(FindingKind::Misaligned, "cp_async_bulk", "no multiple of 8", run(Fault::BarrierOffByAWord));
 }
 

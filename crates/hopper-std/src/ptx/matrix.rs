@@ -16,7 +16,9 @@ macro_rules! matrix_moves {
             pub unsafe fn $load(address: u32) -> [u32; $count] {
                 let mut matrices = [0u32; $count];
                 ptx_asm!(
-                    sim(machine, at) { machine.ldmatrix(at, address, !$trans.is_empty(), &mut matrices) }
+                    sim(machine, at) {
+                        machine.ldmatrix(at, address, crate::sim::MatrixMove::of_qualifier($trans), &mut matrices)
+                    }
                     concat!("ldmatrix.sync.aligned.m8n8.x", $count, $trans, ".shared::cta.b16 ", $list, ", [{address}];"),
                     $(out(reg32) matrices[$index],)*
                     address = in(reg32) address,
@@ -32,7 +34,9 @@ macro_rules! matrix_moves {
             #[instruction]
             pub unsafe fn $store(address: u32, matrices: [u32; $count]) {
                 ptx_asm!(
-                    sim(machine, at) { machine.stmatrix(at, address, !$trans.is_empty(), &matrices) }
+                    sim(machine, at) {
+                        machine.stmatrix(at, address, crate::sim::MatrixMove::of_qualifier($trans), &matrices)
+                    }
                     concat!("stmatrix.sync.aligned.m8n8.x", $count, $trans, ".shared::cta.b16 [{address}], ", $list, ";"),
                     $(in(reg32) matrices[$index],)*
                     address = in(reg32) address,

@@ -29,7 +29,7 @@ pub unsafe fn mbarrier_inval(barrier: u32) {
     );
 }
 
-/// `mbarrier.arrive.release.cta.shared::cta.b64 _, [barrier];` Thread.
+/// `mbarrier.arrive.shared::cta.b64 _, [barrier];` Thread. A release at block scope.
 ///
 /// # Safety
 /// `barrier` is initialised, in this block, and the phase's pending count is not zero.

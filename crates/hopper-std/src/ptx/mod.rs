@@ -8,8 +8,9 @@
 //! the place in the source that called it: beside each `asm!` stands what the machine does. Without the feature it
 //! panics. Arithmetic ([`convert`]) is done by the CPU itself.
 //!
-//! Source of all of it: the PTX ISA, sections 9.7.8 (moves and copies), 9.7.9.25 (asynchronous copies), 9.7.13 (barriers
-//! and fences), 9.7.15 (warp-group matrix products) and 10 (special registers).
+//! Source of all of it: the PTX ISA, sections 9.7.3 (floating point), 9.7.9 (moves and conversions; 9.7.9.25 asynchronous
+//! copies), 9.7.13 (barriers and fences), 9.7.14 (matrices of a warp), 9.7.15 (warp-group matrix products), 9.7.19
+//! (registers) and 10 (special registers).
 #![cfg_attr(not(target_arch = "nvptx64"), allow(unused_variables, unreachable_code, unused_mut))]
 
 /// One instruction: what a CPU does for it, then the operands of `asm!`, which the device executes.

@@ -1,4 +1,5 @@
-//! Shuffles, votes and election in a warp. PTX ISA 9.7.9.6, 9.7.13.7 to 9.7.13.15.
+//! Shuffles (PTX ISA 9.7.9.6), synchronisation, votes and election (9.7.13.2, 9.7.13.9, 9.7.13.14) in a warp, and the
+//! transpose of a matrix that it holds (9.7.14.5.17).
 
 use hopper_macros::instruction;
 

@@ -100,6 +100,29 @@ pub trait Registers {
     fn tie(&mut self);
 }
 
+/// The registers of a left operand.
+pub trait RegisterWords {
+    /// As [`Registers::tie`].
+    fn tie(&mut self);
+}
+
+macro_rules! words {
+    ($($count:literal)*) => {
+        $(
+            impl RegisterWords for [u32; $count] {
+                #[instruction]
+                fn tie(&mut self) {
+                    seq!(I in 0..$count {
+                        ptx_asm!(cpu {} "//", #("// {}",)* #(inout(reg32) self[I],)* options(nostack, nomem));
+                    });
+                }
+            }
+        )*
+    };
+}
+
+words!(4 8 12 16 20 24 28 32 36 40 44 48 52 56 60 64);
+
 macro_rules! shape {
     ($n:literal, $registers:literal, $last:literal) => {
         impl Registers for [f32; $registers] {
@@ -138,9 +161,9 @@ macro_rules! mma {
                         sim(machine, at) {
                             machine.wgmma(at, crate::sim::Wgmma {
                                 d,
-                                a: crate::sim::MmaLeft::Shared(a, A::TRANS != 0),
+                                a: crate::sim::MmaLeft::Shared(a, crate::sim::MmaMajor::of_immediate(A::TRANS)),
                                 b,
-                                b_mn_major: B::TRANS != 0,
+                                b_major: crate::sim::MmaMajor::of_immediate(B::TRANS),
                                 scale_d,
                                 element: crate::sim::MmaType::$type,
                                 sparse: None,
@@ -175,7 +198,7 @@ macro_rules! mma {
                                 d,
                                 a: crate::sim::MmaLeft::Registers(a),
                                 b,
-                                b_mn_major: B::TRANS != 0,
+                                b_major: crate::sim::MmaMajor::of_immediate(B::TRANS),
                                 scale_d,
                                 element: crate::sim::MmaType::$type,
                                 sparse: None,
@@ -219,9 +242,9 @@ macro_rules! mma {
                         sim(machine, at) {
                             machine.wgmma(at, crate::sim::Wgmma {
                                 d,
-                                a: crate::sim::MmaLeft::Shared(a, false),
+                                a: crate::sim::MmaLeft::Shared(a, crate::sim::MmaMajor::K),
                                 b,
-                                b_mn_major: B::TRANS != 0,
+                                b_major: crate::sim::MmaMajor::of_immediate(B::TRANS),
                                 scale_d,
                                 element: crate::sim::MmaType::$type,
                                 sparse: Some((metadata, SELECTOR)),
