@@ -60,20 +60,15 @@ impl Runner for InSimulator {
     }
 }
 
-/// The whole suite but for the larger problems.
-fn check_all<T: Element>(runner: &impl Runner, head_dim: usize) {
-    attention::check_options::<T>(runner, head_dim);
-    attention::check_edges::<T>(runner, head_dim);
-    attention::check_leaks::<T>(runner, head_dim);
-    attention::check_batches::<T>(runner, head_dim);
-}
-
 /// What the host hands to kernels, by the plainest of them.
 #[test]
 fn the_contract() {
     let runner = InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS);
-    check_all::<bf16>(&runner, 16);
-    check_all::<f16>(&runner, 24);
+    attention::check_options::<bf16>(&runner, 16);
+    attention::check_edges::<bf16>(&runner, 8);
+    attention::check_leaks::<bf16>(&runner, 24);
+    attention::check_batches::<bf16>(&runner, 16);
+    attention::check_options::<f16>(&runner, 24);
 }
 
 /// The kernels for rows of `head_dim` elements of a type.
@@ -84,11 +79,15 @@ fn kernels_of(dtype: Dtype, head_dim: usize) -> impl Iterator<Item = &'static [C
     kernels.into_iter().map(slice::from_ref)
 }
 
-/// Every kernel for rows of `head_dim` elements, and the same kernels with shorter rows.
+/// Every kernel for rows of `head_dim` elements, and the same kernels with shorter rows. In f16 the kernels are those of bf16
+/// but for the type: there, a part of the suite does.
 fn check_kernels<T: Element>(head_dim: usize) {
     for kernels in kernels_of(T::DTYPE, head_dim) {
         let runner = InSimulator::of_any_schedule(kernels);
-        check_all::<T>(&runner, head_dim);
+        if T::DTYPE == Dtype::Bf16 {
+            attention::check_options::<T>(&runner, head_dim);
+            attention::check_batches::<T>(&runner, head_dim);
+        }
         attention::check_edges::<T>(&runner, head_dim - 24);
         attention::check_leaks::<T>(&runner, head_dim - 8);
         check_schedules::<T>(kernels, head_dim);

@@ -4,7 +4,7 @@
 use hopper_sim::{EncodedTensorMap, TensorElement, TensorMap};
 use hopper_sparse::{bf16, f16};
 use hopper_std::{KernelSpec, thread};
-use kernels_gpu::attention::{Arguments, Configuration, Dtype};
+use kernels_gpu::attention::{Arguments, Configuration, Dtype, Serves};
 
 const ROWS: usize = 48;
 const KEYS: usize = 40;
@@ -15,7 +15,15 @@ static SPEC: KernelSpec = KernelSpec::new("attention_plain", 32, 1, 1, 0);
 pub static CONFIGURATIONS: [Configuration; 2] = [of(Dtype::Bf16), of(Dtype::F16)];
 
 const fn of(dtype: Dtype) -> Configuration {
-    Configuration { spec: &SPEC, dtype, head_dim: 256, rows: ROWS, keys: KEYS, masked: false, simulate: attend }
+    Configuration {
+        spec: &SPEC,
+        dtype,
+        head_dim: 256,
+        rows: ROWS,
+        keys: KEYS,
+        serves: Serves::Either,
+        simulate: attend,
+    }
 }
 
 /// A row of a map, token, head and outer coordinate; `None` beyond the map's bounds.
@@ -63,7 +71,7 @@ fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u
     let [
         [query_token, query_outer, query_head, key_head],
         [key_token, key_outer, first_tile, end_tile],
-        [row_index, num_queries, num_keys, lse_index],
+        [first_diagonal, num_rows, num_keys, lse_index],
     ] = entries.map(|entry| entry.map(|word| i64::from(word as i32)));
     let keys: Vec<i64> = (first_tile * KEYS as i64..end_tile * KEYS as i64).filter(|&key| key < num_keys).collect();
     let loaded =
@@ -72,7 +80,7 @@ fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u
     for at in 0..ROWS as i64 {
         let place = [query_token + at, query_head, query_outer];
         let query = load(q, place);
-        let diagonal = row_index + at + num_keys - num_queries;
+        let diagonal = first_diagonal + at * i64::from(arguments.diagonal_step);
         let seen = diagonal - i64::from(arguments.left)..=diagonal + i64::from(arguments.right);
         let (scores, values): (Vec<f32>, Vec<&[f32]>) = keys
             .iter()
@@ -100,7 +108,7 @@ fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u
                 unsafe { to.add(column).write(round(o.element, value)) };
             }
         }
-        if !arguments.lse.is_null() && row_index + at < num_queries {
+        if !arguments.lse.is_null() && at < num_rows {
             let lse = (most + sum.log2()) * core::f32::consts::LN_2;
             // SAFETY: the array has a place for each row.
             unsafe { arguments.lse.add((lse_index + at) as u32 as usize).write(lse) };

@@ -103,6 +103,9 @@ impl AttentionPlan {
                 softcap,
                 left: bound(problem.window.left),
                 right: bound(problem.window.right),
+                diagonal_step: 1,
+                blocks: DevicePtr::NULL.array(),
+                partial: DevicePtr::NULL.as_mut_ptr(),
             }
         }
     }

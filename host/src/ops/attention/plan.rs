@@ -2,14 +2,11 @@
 
 use core::fmt;
 
-use kernels_gpu::attention::{Configuration, Dtype as KernelDtype, TileWork};
+use kernels_gpu::attention::{CONFIGURATIONS, Configuration, Dtype as KernelDtype, Serves, TileWork};
 
 use super::schedule::{self, Schedule, Unit};
 use super::{Attention, AttentionCount, AttentionError, Sequences, Window};
 use crate::element::Dtype;
-
-/// The kernels that there are.
-const CONFIGURATIONS: &[Configuration] = &[];
 
 /// The most tiles: a kernel numbers the three entries of each.
 const MAX_TILES: u64 = u32::MAX as u64 / 3;
@@ -33,7 +30,7 @@ impl Attention {
 
     /// The kernels that can serve the problem, whether or not [`plan`](Self::plan) would choose them.
     pub fn kernels(&self) -> impl Iterator<Item = &'static Configuration> {
-        CONFIGURATIONS.iter().filter(|configuration| self.serves(configuration))
+        CONFIGURATIONS.iter().filter(|configuration| self.can_use(configuration))
     }
 
     /// As [`plan`](Self::plan), by one of the given kernels.
@@ -48,9 +45,9 @@ impl Attention {
         self.check()?;
         let configuration = configurations
             .iter()
-            .filter(|configuration| self.serves(configuration))
+            .filter(|configuration| self.can_use(configuration))
             // The least padding; then by what a row sees. Nothing that depends on a batch or on lengths.
-            .min_by_key(|kernel| (kernel.head_dim, kernel.masked != (self.window != Window::FULL)))
+            .min_by_key(|configuration| (configuration.head_dim, self.preference(configuration.serves)))
             .ok_or(AttentionError::NoKernel { head_dim: self.head_dim, dtype: self.dtype })?;
         let num_tiles = self.num_tiles(configuration.rows);
         if num_tiles > MAX_TILES {
@@ -62,8 +59,21 @@ impl Attention {
         Ok(AttentionPlan { problem: self.clone(), configuration, schedule: Schedule::new(units, workers as usize) })
     }
 
-    fn serves(&self, configuration: &Configuration) -> bool {
-        kernel_dtype(self.dtype) == Some(configuration.dtype) && self.head_dim <= configuration.head_dim
+    fn can_use(&self, configuration: &Configuration) -> bool {
+        kernel_dtype(self.dtype) == Some(configuration.dtype)
+            && self.head_dim <= configuration.head_dim
+            && configuration.serves != Serves::Blocks
+    }
+
+    /// Smaller is better.
+    fn preference(&self, serves: Serves) -> u32 {
+        match (serves, self.window == Window::FULL) {
+            (Serves::Full, true) | (Serves::Masked, false) => 0,
+            (Serves::Either, _) => 1,
+            (Serves::Full | Serves::Masked, _) => 2,
+            // A batch may have sequences of many rows, and a sequence's kernel must not depend on others'.
+            (Serves::FewRows | Serves::Blocks, _) => 3,
+        }
     }
 
     /// Tiles of O with `rows` rows.
@@ -130,8 +140,9 @@ impl Attention {
             key_outer,
             first_tile: tiles.start as u32,
             end_tile: tiles.end as u32,
-            row: row as u32,
-            num_queries: num_queries as u32,
+            // Between -Lq and Lk.
+            diagonal: (row as i64 + num_keys as i64 - num_queries as i64) as i32,
+            num_rows: (last_row + 1 - row) as u32,
             num_keys: num_keys as u32,
             lse_index: self.lse_index(sequence, head, row) as u32,
         }

@@ -115,6 +115,9 @@ impl<T: Element> AttentionPrepared<T> {
             arguments.softcap,
             arguments.left,
             arguments.right,
+            arguments.diagonal_step,
+            DevicePtr::of(arguments.blocks.as_ptr()),
+            DevicePtr::of(arguments.partial),
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
         // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.

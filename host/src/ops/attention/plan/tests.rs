@@ -8,24 +8,24 @@ static WIDE: KernelSpec = KernelSpec::new("wide", 384, 1, 1, 1024);
 static NARROW: KernelSpec = KernelSpec::new("narrow", 384, 1, 1, 1024);
 static PAIRS: KernelSpec = KernelSpec::new("pairs", 384, 1, 2, 1024);
 
-const fn kernel(spec: &'static KernelSpec, head_dim: usize, rows: usize, keys: usize, masked: bool) -> Configuration {
+const fn kernel(spec: &'static KernelSpec, head_dim: usize, rows: usize, keys: usize, serves: Serves) -> Configuration {
     Configuration {
         spec,
         dtype: KernelDtype::Bf16,
         head_dim,
         rows,
         keys,
-        masked,
+        serves,
         #[cfg(feature = "sim")]
         simulate: |_, _| (),
     }
 }
 
 static KERNELS: [Configuration; 4] = [
-    kernel(&WIDE, 128, 128, 176, false),
-    kernel(&NARROW, 128, 128, 128, true),
-    kernel(&PAIRS, 64, 192, 128, false),
-    kernel(&WIDE, 256, 128, 80, false),
+    kernel(&WIDE, 128, 128, 176, Serves::Full),
+    kernel(&NARROW, 128, 128, 128, Serves::Masked),
+    kernel(&PAIRS, 64, 192, 128, Serves::Either),
+    kernel(&WIDE, 256, 128, 80, Serves::Either),
 ];
 
 fn problem(queries: &[usize], keys: &[usize], heads: (usize, usize)) -> Attention {
@@ -44,8 +44,8 @@ fn check_cover(problem: &Attention) {
     let (rows, keys) = (plan.configuration.rows, plan.configuration.keys);
     let mut tile_of: HashMap<(u32, usize), TileWork> = HashMap::new();
     for tile in &plan.schedule.tiles {
-        let len = rows.min((tile.num_queries - tile.row) as usize);
-        for at in 0..len {
+        assert!((1..=rows).contains(&(tile.num_rows as usize)));
+        for at in 0..tile.num_rows as usize {
             let row = tile.lse_index as usize + at;
             assert_eq!(tile_of.insert((tile.query_head, row), *tile), None, "a row is in two tiles");
         }
@@ -54,15 +54,18 @@ fn check_cover(problem: &Attention) {
     for sequence in 0..problem.queries.num_sequences() {
         let (num_queries, num_keys) = (problem.queries.len_of(sequence), problem.keys.len_of(sequence));
         for head in 0..problem.num_query_heads {
-            let mut seen: HashMap<u32, (usize, usize)> = HashMap::new();
+            let mut seen: HashMap<usize, (usize, usize)> = HashMap::new();
             for row in 0..num_queries {
                 num_rows += 1;
-                let tile = tile_of[&(head as u32, problem.lse_index(sequence, head, row))];
-                assert_eq!((tile.num_queries, tile.num_keys), (num_queries as u32, num_keys as u32));
+                let index = problem.lse_index(sequence, head, row);
+                let tile = tile_of[&(head as u32, index)];
+                let first_row = row - (index - tile.lse_index as usize);
+                assert_eq!(tile.num_keys as usize, num_keys);
                 assert_eq!(tile.key_head as usize, problem.key_head_of(head));
-                assert!((tile.row as usize..tile.row as usize + rows).contains(&row));
+                assert_eq!(tile.diagonal as i64, first_row as i64 + num_keys as i64 - num_queries as i64);
+                assert_eq!(tile.num_rows as usize, rows.min(num_queries - first_row));
                 let visible = problem.window.keys_of(row, num_queries, num_keys);
-                let range = seen.entry(tile.row).or_insert((usize::MAX, 0));
+                let range = seen.entry(first_row).or_insert((usize::MAX, 0));
                 if !visible.is_empty() {
                     assert!(visible.start >= tile.first_tile as usize * keys, "{tile:?}, row {row}: {visible:?}");
                     assert!(visible.end <= tile.end_tile as usize * keys, "{tile:?}, row {row}: {visible:?}");
@@ -70,7 +73,7 @@ fn check_cover(problem: &Attention) {
                 }
             }
             for (row, (first, end)) in seen {
-                let tile = tile_of[&(head as u32, problem.lse_index(sequence, head, row as usize))];
+                let tile = tile_of[&(head as u32, problem.lse_index(sequence, head, row))];
                 let behind = num_keys.div_ceil(keys);
                 let (first, end) = if first < end { (first, end) } else { (behind, behind + 1) };
                 let met = (first as u32, end as u32);
@@ -114,7 +117,7 @@ fn every_visible_pair_is_in_one_tile() {
 
 /// What a tile computes, whatever the batch: not where its rows lie.
 fn shape_of(tile: &TileWork) -> [u32; 7] {
-    [tile.query_head, tile.key_head, tile.first_tile, tile.end_tile, tile.row, tile.num_queries, tile.num_keys]
+    [tile.query_head, tile.key_head, tile.first_tile, tile.end_tile, tile.diagonal as u32, tile.num_rows, tile.num_keys]
 }
 
 #[test]
@@ -122,13 +125,8 @@ fn a_sequence_has_the_same_tiles_in_any_batch() {
     for window in [Window::FULL, Window::CAUSAL, Window::sliding(200)] {
         let tiles = |queries: &[usize], keys: &[usize]| {
             let plan = plan(&problem(queries, keys, (4, 2)).with_window(window), 132);
-            let mut tiles: Vec<_> = plan
-                .schedule
-                .tiles
-                .iter()
-                .filter(|tile| (tile.num_queries, tile.num_keys) == (300, 1000))
-                .map(shape_of)
-                .collect();
+            let mut tiles: Vec<_> =
+                plan.schedule.tiles.iter().filter(|tile| tile.num_keys == 1000).map(shape_of).collect();
             tiles.sort_unstable();
             (plan.configuration.spec.name, tiles)
         };
@@ -145,12 +143,13 @@ fn packed_coordinates_end_at_the_bound() {
     for tile in plan(&problem, 3).schedule.tiles {
         // The maps' token axes have 200 and 20 tokens; places are counted from before the first one.
         let place = |token: i32, outer: i32, extent: i32| token + outer - extent;
-        let (first, first_key) = if tile.num_queries == 3 { (0, 0) } else { (3, 30) };
-        assert_eq!(place(tile.query_token, tile.query_outer, 200), first + tile.row as i32);
-        assert_eq!(tile.query_token + (tile.num_queries - tile.row) as i32, 200);
+        let (first, len, first_key) = if tile.num_keys == 10 { (0, 3, 0) } else { (3, 200, 30) };
+        let row = tile.diagonal + len - tile.num_keys as i32;
+        assert_eq!(place(tile.query_token, tile.query_outer, 200), first + row);
+        assert_eq!(tile.query_token + (len - row), 200);
         assert_eq!(place(tile.key_token, tile.key_outer, 20), first_key);
         assert_eq!(tile.key_token + tile.num_keys as i32, 20);
-        assert_eq!(tile.lse_index as i32, tile.query_head as i32 * 203 + first + tile.row as i32);
+        assert_eq!(tile.lse_index as i32, tile.query_head as i32 * 203 + first + row);
     }
 }
 
@@ -158,10 +157,10 @@ fn packed_coordinates_end_at_the_bound() {
 fn equal_coordinates_are_plain() {
     let problem = Attention::new(Sequences::Equal { batch: 3, len: 200 }, 4, 128, Dtype::Bf16).with_key_heads(2);
     for tile in plan(&problem, 3).schedule.tiles {
-        assert_eq!((tile.query_token, tile.key_token), (tile.row as i32, 0));
+        assert_eq!((tile.query_token, tile.key_token), (tile.diagonal, 0));
         assert_eq!(tile.query_outer, tile.key_outer);
         assert_eq!(tile.key_head, tile.query_head / 2);
-        assert_eq!(tile.lse_index, (tile.query_outer as u32 * 4 + tile.query_head) * 200 + tile.row);
+        assert_eq!(tile.lse_index, (tile.query_outer as u32 * 4 + tile.query_head) * 200 + tile.diagonal as u32);
     }
 }
 
@@ -228,7 +227,7 @@ fn nothing_to_do_is_a_plan() {
 #[test]
 fn a_million_keys_are_planned() {
     let plan = plan(&problem(&[1, 1 << 20], &[1 << 20, 1 << 20], (1, 1)).with_window(Window::CAUSAL), 132);
-    assert!(plan.schedule.tiles.iter().any(|tile| tile.num_queries == 1 && tile.end_tile == 8192));
+    assert!(plan.schedule.tiles.iter().any(|tile| tile.num_rows == 1 && tile.end_tile == 8192));
 }
 
 #[test]
