@@ -51,12 +51,12 @@ fn round(element: TensorElement, value: f32) -> u16 {
 
 /// # Safety
 /// The launch contract of [`Arguments`], for maps of the simulator.
-unsafe fn attend(maps: [*const u8; 4], arguments: Arguments) {
+unsafe fn attend([q, o, k, v, ..]: [*const u8; 6], arguments: Arguments) {
     if thread::thread_idx_x() != 0 {
         return;
     }
     // SAFETY: the addresses are those of maps that live as long as the launch.
-    let maps = maps.map(|map| unsafe { &*map.cast::<EncodedTensorMap>() }.map());
+    let maps = [q, o, k, v].map(|map| unsafe { &*map.cast::<EncodedTensorMap>() }.map());
     let block = thread::block_idx_x();
     // SAFETY: there is an offset more than there are blocks.
     let [begin, end] = [block, block + 1].map(|worker| unsafe { arguments.tile_offsets.get(worker) });

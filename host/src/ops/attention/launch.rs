@@ -36,6 +36,9 @@ pub(super) struct Tensors {
 pub(super) struct Lists {
     pub(super) tiles: DevicePtr,
     pub(super) tile_offsets: DevicePtr,
+    /// Of no element where tiles have no lists of keys, and so are the columns.
+    pub(super) blocks: DevicePtr,
+    pub(super) columns: DevicePtr,
 }
 
 impl AttentionPlan {
@@ -71,8 +74,8 @@ impl AttentionPlan {
             .collect()
     }
 
-    /// The tensor maps of Q, O, K and V, in the order of the kernel's parameters.
-    pub(super) fn maps(&self, tensors: Tensors) -> [TensorMapSpec<4>; 4] {
+    /// The tensor maps of Q, O, K and V, and of single keys and values, in the order of the kernel's parameters.
+    pub(super) fn maps(&self, tensors: Tensors) -> [TensorMapSpec<4>; 6] {
         let Tensors { q, k, v, o } = tensors;
         let (queries, keys) = (&self.problem().queries, &self.problem().keys);
         let key_rows = self.configuration().keys;
@@ -81,6 +84,8 @@ impl AttentionPlan {
             map(o, queries, CONSUMER_ROWS, q.address),
             map(k, keys, key_rows, q.address),
             map(v, keys, key_rows, q.address),
+            map(k, keys, 1, q.address),
+            map(v, keys, 1, q.address),
         ]
     }
 
@@ -104,7 +109,8 @@ impl AttentionPlan {
                 left: bound(problem.window.left),
                 right: bound(problem.window.right),
                 diagonal_step: 1,
-                blocks: DevicePtr::NULL.array(),
+                blocks: lists.blocks.array(),
+                columns: lists.columns.array(),
                 partial: DevicePtr::NULL.as_mut_ptr(),
             }
         }

@@ -9,7 +9,7 @@ use super::{Attention, AttentionCount, AttentionError, Sequences, Window};
 use crate::element::Dtype;
 
 /// The most tiles: a kernel numbers the three entries of each.
-const MAX_TILES: u64 = u32::MAX as u64 / 3;
+pub(super) const MAX_TILES: u64 = u32::MAX as u64 / 3;
 
 /// What was chosen for a problem.
 #[derive(Clone, Debug)]
@@ -17,6 +17,17 @@ pub struct AttentionPlan {
     problem: Attention,
     configuration: &'static Configuration,
     schedule: Schedule,
+    entries: KeyEntries,
+}
+
+/// The tiles of keys that tiles of O with lists meet; nothing where there are none.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(not(any(test, feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads them"))]
+pub(super) struct KeyEntries {
+    /// Where a tile of keys begins, or, with [`COLUMNS`](kernels_gpu::attention::COLUMNS), where among the columns.
+    pub(super) blocks: Vec<u32>,
+    /// Numbers of single keys.
+    pub(super) columns: Vec<u32>,
 }
 
 impl Attention {
@@ -56,7 +67,8 @@ impl Attention {
         let spec = configuration.spec;
         let workers = (multiprocessors.saturating_mul(spec.min_blocks) / spec.cluster).max(1);
         let units = self.units(configuration);
-        Ok(AttentionPlan { problem: self.clone(), configuration, schedule: Schedule::new(units, workers as usize) })
+        let schedule = Schedule::new(units, workers as usize);
+        Ok(AttentionPlan::of_parts(self.clone(), configuration, schedule, KeyEntries::default()))
     }
 
     fn can_use(&self, configuration: &Configuration) -> bool {
@@ -77,7 +89,7 @@ impl Attention {
     }
 
     /// Tiles of O with `rows` rows.
-    fn num_tiles(&self, rows: usize) -> u64 {
+    pub(super) fn num_tiles(&self, rows: usize) -> u64 {
         let of_sequence = |sequence| self.queries.len_of(sequence).div_ceil(rows) as u64;
         let sum: u64 = match self.queries {
             Sequences::Equal { batch, len } => (batch as u64).saturating_mul(len.div_ceil(rows) as u64),
@@ -111,7 +123,7 @@ impl Attention {
     /// The tile of a head of a sequence that begins at `row`, by the extents of the maps' token axes.
     ///
     /// All numbers fit, since [`check_sizes`](Self::check) has passed.
-    fn tile(
+    pub(super) fn tile(
         &self,
         configuration: &Configuration,
         [query_extent, key_extent]: [usize; 2],
@@ -168,7 +180,7 @@ pub(super) fn token_extent(sequences: &Sequences) -> usize {
     sequences.longest().max(1)
 }
 
-const fn kernel_dtype(dtype: Dtype) -> Option<KernelDtype> {
+pub(super) const fn kernel_dtype(dtype: Dtype) -> Option<KernelDtype> {
     match dtype {
         Dtype::Bf16 => Some(KernelDtype::Bf16),
         Dtype::F16 => Some(KernelDtype::F16),
@@ -177,6 +189,16 @@ const fn kernel_dtype(dtype: Dtype) -> Option<KernelDtype> {
 }
 
 impl AttentionPlan {
+    /// What was chosen.
+    pub(super) fn of_parts(
+        problem: Attention,
+        configuration: &'static Configuration,
+        schedule: Schedule,
+        entries: KeyEntries,
+    ) -> Self {
+        Self { problem, configuration, schedule, entries }
+    }
+
     /// The problem.
     pub fn problem(&self) -> &Attention {
         &self.problem
@@ -216,6 +238,12 @@ impl AttentionPlan {
     #[cfg_attr(not(any(test, feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads it"))]
     pub(super) fn lists(&self) -> (&[TileWork], &[u32]) {
         (&self.schedule.tiles, &self.schedule.offsets)
+    }
+
+    /// The lists of tiles of keys, to which tiles with lists refer.
+    #[cfg_attr(not(any(test, feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads it"))]
+    pub(super) fn entries(&self) -> &KeyEntries {
+        &self.entries
     }
 }
 

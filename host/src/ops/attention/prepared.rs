@@ -26,7 +26,9 @@ pub struct AttentionPrepared<T> {
     kernel: Kernel,
     tiles: DeviceBuffer<[u32; 4]>,
     tile_offsets: DeviceBuffer<u32>,
-    maps: Mutex<HashMap<Tensors, Arc<TensorMaps<4>>>>,
+    blocks: DeviceBuffer<u32>,
+    columns: DeviceBuffer<u32>,
+    maps: Mutex<HashMap<Tensors, Arc<TensorMaps<6>>>>,
     element: PhantomData<T>,
 }
 
@@ -44,6 +46,8 @@ impl AttentionPlan {
             kernel: device.kernel(self.configuration().spec)?,
             tiles: DeviceBuffer::from_slice(device, &self.tile_words())?,
             tile_offsets: DeviceBuffer::from_slice(device, offsets)?,
+            blocks: DeviceBuffer::from_slice(device, &self.entries().blocks)?,
+            columns: DeviceBuffer::from_slice(device, &self.entries().columns)?,
             maps: Mutex::new(HashMap::new()),
             element: PhantomData,
         })
@@ -63,7 +67,7 @@ impl<T: Element> AttentionPrepared<T> {
 
     /// Device memory held, in bytes.
     pub fn num_bytes(&self) -> usize {
-        self.tiles.num_bytes() + self.tile_offsets.num_bytes()
+        self.tiles.num_bytes() + self.tile_offsets.num_bytes() + self.blocks.num_bytes() + self.columns.num_bytes()
     }
 
     /// Launches O = softmax(scale Q K^T) V on `stream` and returns without waiting; with an array for them, the log-sum-exps
@@ -100,14 +104,21 @@ impl<T: Element> AttentionPrepared<T> {
             return Ok(());
         }
         let maps = self.maps_for(tensors)?;
-        let [map_q, map_o, map_k, map_v] = maps.addresses();
-        let lists = Lists { tiles: self.tiles.ptr(), tile_offsets: self.tile_offsets.ptr() };
+        let [map_q, map_o, map_k, map_v, map_key, map_value] = maps.addresses();
+        let lists = Lists {
+            tiles: self.tiles.ptr(),
+            tile_offsets: self.tile_offsets.ptr(),
+            blocks: self.blocks.ptr(),
+            columns: self.columns.ptr(),
+        };
         let arguments = self.plan.arguments(lists, lse);
         let params = (
             map_q,
             map_o,
             map_k,
             map_v,
+            map_key,
+            map_value,
             DevicePtr::of(arguments.tiles.as_ptr()),
             DevicePtr::of(arguments.tile_offsets.as_ptr()),
             DevicePtr::of(arguments.lse),
@@ -117,6 +128,7 @@ impl<T: Element> AttentionPrepared<T> {
             arguments.right,
             arguments.diagonal_step,
             DevicePtr::of(arguments.blocks.as_ptr()),
+            DevicePtr::of(arguments.columns.as_ptr()),
             DevicePtr::of(arguments.partial),
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
@@ -126,14 +138,14 @@ impl<T: Element> AttentionPrepared<T> {
     }
 
     /// The maps of tensors that lie so.
-    fn maps_for(&self, tensors: Tensors) -> Result<Arc<TensorMaps<4>>, GpuError> {
+    fn maps_for(&self, tensors: Tensors) -> Result<Arc<TensorMaps<6>>, GpuError> {
         let mut cache = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(maps) = cache.get(&tensors) {
             return Ok(Arc::clone(maps));
         }
         let device = self.kernel.device();
-        let [q, o, k, v] = self.plan.maps(tensors).map(|spec| TensorMap::new(device, &spec));
-        let maps = Arc::new(TensorMaps::upload(device, &[q?, o?, k?, v?])?);
+        let [q, o, k, v, key, value] = self.plan.maps(tensors).map(|spec| TensorMap::new(device, &spec));
+        let maps = Arc::new(TensorMaps::upload(device, &[q?, o?, k?, v?, key?, value?])?);
         if cache.len() >= MAX_MAPS {
             // Freeing device memory waits for the launches that may still read it.
             cache.clear();

@@ -45,13 +45,15 @@ impl AttentionPlan {
         let lists = Lists {
             tiles: memory.upload("list of tiles", &self.tile_words()),
             tile_offsets: memory.upload("tile offsets", offsets),
+            blocks: memory.upload("lists of keys", &self.entries().blocks),
+            columns: memory.upload("columns", &self.entries().columns),
         };
         let num_lse = self.problem().lse_shape().into_iter().product();
         let placed_lse = match &lse {
             Some(lse) => memory.upload("log-sum-exps", &lse.as_view().data()[..num_lse]),
             None => DevicePtr::NULL,
         };
-        let mut maps = [DevicePtr::NULL; 4];
+        let mut maps = [DevicePtr::NULL; 6];
         for (address, spec) in maps.iter_mut().zip(self.maps(tensors)) {
             *address = memory.tensor_map(&spec)?;
         }
