@@ -283,3 +283,6 @@ impl BlockLists {
         starts
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -145,3 +145,6 @@ impl KeyEntries {
         self.columns.extend_from_slice(&other.columns);
     }
 }
+
+#[cfg(test)]
+mod tests;

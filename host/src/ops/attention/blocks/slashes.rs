@@ -103,3 +103,6 @@ impl VerticalSlash {
         (blocks, columns)
     }
 }
+
+#[cfg(test)]
+mod tests;
