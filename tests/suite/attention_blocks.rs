@@ -174,21 +174,33 @@ impl SparseCase {
     fn compare<T: Element>(&self, run: &Run<T>) {
         let Self { case, lists } = self;
         let problem = &case.problem;
-        let tensors = [0, 1, 2].map(|index| run.tensors[index].view());
-        let keys_of = |at: AttentionRow| -> Vec<usize> {
+        compare(case, &lists.lists, run, &|at: AttentionRow| {
             let (queries, keys) = (problem.queries.len_of(at.sequence), problem.keys.len_of(at.sequence));
             problem.window.keys_of(at.row, queries, keys).filter(|&key| lists.names(at, key)).collect()
-        };
-        let exact = reference::attention_to(problem, tensors, &case.rows(), &keys_of).expect("the shapes agree");
-        let tolerance = reference::tolerance_to(problem, tensors, &exact, &keys_of).expect("the shapes agree");
-        let verdict = tolerance.values.judge(&exact.compare(run.o.view()).expect("the shapes agree"));
-        let sparse = SparseAttention::new(problem.clone(), lists.lists.clone());
-        assert!(verdict.is_accepted(), "{sparse}, {case:?}: O is {verdict}");
-        if case.lse == Lse::Wanted {
-            let verdict = tolerance.lse.judge(&exact.compare_lse(run.lse.view()).expect("the shapes agree"));
-            assert!(verdict.is_accepted(), "{sparse}, {case:?}: the log-sum-exps are {verdict}");
-        }
+        });
     }
+}
+
+/// Compares rows of a result with the reference, where rows see these keys.
+fn compare<T: Element>(case: &Case, lists: &KeyLists, run: &Run<T>, keys_of: &reference::KeysOfRow<'_>) {
+    let problem = &case.problem;
+    let tensors = [0, 1, 2].map(|index| run.tensors[index].view());
+    let exact = reference::attention_to(problem, tensors, &case.rows(), keys_of).expect("the shapes agree");
+    let tolerance = reference::tolerance_to(problem, tensors, &exact, keys_of).expect("the shapes agree");
+    let verdict = tolerance.values.judge(&exact.compare(run.o.view()).expect("the shapes agree"));
+    let sparse = SparseAttention::new(problem.clone(), lists.clone());
+    assert!(verdict.is_accepted(), "{sparse}, {case:?}: O is {verdict}");
+    if case.lse == Lse::Wanted {
+        let verdict = tolerance.lse.judge(&exact.compare_lse(run.lse.view()).expect("the shapes agree"));
+        assert!(verdict.is_accepted(), "{sparse}, {case:?}: the log-sum-exps are {verdict}");
+    }
+}
+
+/// Runs a problem with lists made by the library, and compares it with the reference by what the lists say of themselves.
+pub fn check_lists<T: Element>(runner: &impl SparseRunner, case: &Case, lists: &KeyLists) {
+    let run = case.run::<T>(&Listed { runner, lists }, case.inputs());
+    let sparse = SparseAttention::new(case.problem.clone(), lists.clone());
+    compare(case, lists, &run, &|at: AttentionRow| sparse.keys_of(at.sequence, at.head, at.row));
 }
 
 /// Runs one problem with lists and compares it with the reference.
