@@ -3,6 +3,8 @@
 
 #![cfg(feature = "sim")]
 
+#[path = "suite/plain_attention.rs"]
+mod plain_attention;
 mod suite;
 
 use std::cell::Cell;
@@ -12,22 +14,24 @@ use hopper_sparse::ops::attention::blocks::{BlockSize, SparseAttention};
 use hopper_sparse::ops::attention::{Attention, Sequences, Window};
 use hopper_sparse::sim::{Mode, Schedule, Simulated};
 use hopper_sparse::{Element, Result, bf16, f16};
+use kernels_gpu::attention::{CONFIGURATIONS, Configuration};
 use suite::attention_blocks::{self, Kind, Shared, SparseRunner};
 use suite::operands::Random;
 
 /// So few that each works on several tiles.
 const MULTIPROCESSORS: u32 = 2;
 
-/// Runs a problem in the simulator, and fails on any finding.
+/// Runs a problem in the simulator by some of these kernels, and fails on any finding.
 struct InSimulator {
     /// Of the next launch; the one after it has the next mode.
     schedule: Cell<Schedule>,
+    kernels: &'static [Configuration],
 }
 
 impl InSimulator {
     /// All modes in turn, from a fresh seed on.
-    fn of_any_schedule() -> Self {
-        Self { schedule: Cell::new(Schedule::new(Mode::Fair, Random::fresh().next())) }
+    fn of_any_schedule(kernels: &'static [Configuration]) -> Self {
+        Self { schedule: Cell::new(Schedule::new(Mode::Fair, Random::fresh().next())), kernels }
     }
 
     fn device(&self) -> Simulated {
@@ -46,7 +50,7 @@ impl SparseRunner for InSimulator {
         o: &mut HeadsViewMut<'_, T>,
         lse: Option<&mut DenseViewMut<'_, f32>>,
     ) -> Result<()> {
-        let plan = problem.plan(MULTIPROCESSORS)?;
+        let plan = problem.plan_among(self.kernels, MULTIPROCESSORS)?;
         let device = self.device();
         plan.simulate(&device, q, k, v, o, lse)?;
         let report = device.report();
@@ -55,8 +59,20 @@ impl SparseRunner for InSimulator {
     }
 }
 
+/// What the host hands to kernels, by the plainest of them.
+#[test]
+fn the_contract() {
+    let runner = InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS);
+    for kind in [Kind::Blocks(BlockSize::B64), Kind::VerticalSlash] {
+        attention_blocks::check_options::<bf16>(&runner, kind, 16);
+        attention_blocks::check_edges::<f16>(&runner, kind, 8);
+        attention_blocks::check_leaks::<bf16>(&runner, kind, 24);
+        attention_blocks::check_batches::<f16>(&runner, kind, 16);
+    }
+}
+
 fn check_all<T: Element>(kind: Kind, head_dim: usize) {
-    let runner = InSimulator::of_any_schedule();
+    let runner = InSimulator::of_any_schedule(CONFIGURATIONS);
     attention_blocks::check_options::<T>(&runner, kind, head_dim);
     attention_blocks::check_edges::<T>(&runner, kind, head_dim - 24);
     attention_blocks::check_leaks::<T>(&runner, kind, head_dim);
@@ -72,7 +88,10 @@ fn check_schedules<T: Element>(kind: Kind, head_dim: usize) {
         let window = [Window::CAUSAL, Window::FULL, Window::sliding(100)][index % 3];
         let problem = Attention::new(lengths, 2, head_dim, T::DTYPE).with_key_heads(1).with_window(window);
         let case = attention_blocks::case(kind, problem, [Shared::No; 2], &mut random);
-        attention_blocks::check_case::<T>(&InSimulator { schedule: Cell::new(schedule) }, &case);
+        attention_blocks::check_case::<T>(
+            &InSimulator { schedule: Cell::new(schedule), kernels: CONFIGURATIONS },
+            &case,
+        );
     }
 }
 

@@ -12,27 +12,33 @@ use std::cell::Cell;
 use std::slice;
 
 use hopper_sparse::formats::{DenseViewMut, HeadsShape, HeadsStrides, HeadsView, HeadsViewMut};
-use hopper_sparse::ops::attention::{Attention, Sequences, Window};
+use hopper_sparse::ops::attention::{Attention, OneQuery, Sequences, Whole, Window};
 use hopper_sparse::sim::{Mode, Schedule, Simulated};
 use hopper_sparse::{Dtype, Element, Result, bf16, f16};
-use kernels_gpu::attention::Configuration;
+use kernels_gpu::attention::{CONFIGURATIONS, Configuration, Serves};
 use suite::attention::{self, Case, HeadsPlacement, Runner};
+use suite::one_query;
 use suite::operands::Random;
 
 /// So few that each works on several tiles.
 const MULTIPROCESSORS: u32 = 2;
 
-/// Runs a problem in the simulator by one of some kernels, and fails on any finding.
+/// So few keys in a part that small problems have several.
+const STORED: OneQuery = OneQuery { keys_per_part: 128, whole: Whole::Stored };
+const COMBINED: OneQuery = OneQuery { keys_per_part: 192, whole: Whole::Combined };
+
+/// Runs a problem in the simulator by some of these kernels, and fails on any finding.
 struct InSimulator {
     /// Of the next launch; the one after it has the next mode.
     schedule: Cell<Schedule>,
     kernels: &'static [Configuration],
+    one_query: OneQuery,
 }
 
 impl InSimulator {
     /// All modes in turn, from a fresh seed on.
     fn of_any_schedule(kernels: &'static [Configuration]) -> Self {
-        Self { schedule: Cell::new(Schedule::new(Mode::Fair, Random::fresh().next())), kernels }
+        Self { schedule: Cell::new(Schedule::new(Mode::Fair, Random::fresh().next())), kernels, one_query: STORED }
     }
 
     fn device(&self) -> Simulated {
@@ -51,7 +57,7 @@ impl Runner for InSimulator {
         o: &mut HeadsViewMut<'_, T>,
         lse: Option<&mut DenseViewMut<'_, f32>>,
     ) -> Result<()> {
-        let plan = problem.plan_among(self.kernels, MULTIPROCESSORS * self.kernels[0].spec.cluster)?;
+        let plan = problem.plan_with(self.kernels, MULTIPROCESSORS * self.kernels[0].spec.cluster, self.one_query)?;
         let device = self.device();
         plan.simulate(&device, q, k, v, o, lse)?;
         let report = device.report();
@@ -69,6 +75,29 @@ fn the_contract() {
     attention::check_leaks::<bf16>(&runner, 24);
     attention::check_batches::<bf16>(&runner, 16);
     attention::check_options::<f16>(&runner, 24);
+    for one_query in [STORED, COMBINED, OneQuery { keys_per_part: 1, ..STORED }] {
+        let runner = InSimulator { one_query, ..InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS) };
+        one_query::check_one_query::<bf16>(&runner, 16);
+        one_query::check_one_query::<f16>(&runner, 8);
+        one_query::check_one_query_batches::<bf16>(&runner, 24, 333);
+    }
+}
+
+/// Sequences of one query, by the kernels that plans choose: those of few rows, and beside them those of many.
+fn check_one_query<T: Element>(head_dim: usize) {
+    let runner = InSimulator::of_any_schedule(CONFIGURATIONS);
+    one_query::check_one_query::<T>(&runner, head_dim);
+    let runner = InSimulator { one_query: COMBINED, ..InSimulator::of_any_schedule(CONFIGURATIONS) };
+    one_query::check_one_query_batches::<T>(&runner, head_dim - 8, 210);
+    let mut random = Random::fresh();
+    for schedule in Schedule::all(1) {
+        let runner = InSimulator { schedule: Cell::new(schedule), kernels: CONFIGURATIONS, one_query: STORED };
+        let keys = Sequences::of_lengths(&[200, 60]);
+        for queries in [Sequences::Equal { batch: 2, len: 1 }, Sequences::of_lengths(&[1, 2])] {
+            let problem = Attention::new(queries, 4, head_dim, T::DTYPE).with_keys(keys.clone()).with_key_heads(2);
+            attention::check_case::<T>(&runner, &Case::of(problem, &mut random));
+        }
+    }
 }
 
 /// The kernels for rows of `head_dim` elements of a type.
@@ -80,11 +109,12 @@ fn kernels_of(dtype: Dtype, head_dim: usize) -> impl Iterator<Item = &'static [C
 }
 
 /// Every kernel for rows of `head_dim` elements, and the same kernels with shorter rows. In f16 the kernels are those of bf16
-/// but for the type: there, a part of the suite does.
+/// but for the type: there, a part of the suite does. So it does for kernels of few rows, which plans choose for sequences of
+/// one query: these have a suite of their own.
 fn check_kernels<T: Element>(head_dim: usize) {
     for kernels in kernels_of(T::DTYPE, head_dim) {
         let runner = InSimulator::of_any_schedule(kernels);
-        if T::DTYPE == Dtype::Bf16 {
+        if T::DTYPE == Dtype::Bf16 && kernels[0].serves != Serves::FewRows {
             attention::check_options::<T>(&runner, head_dim);
             attention::check_batches::<T>(&runner, head_dim);
         }
@@ -99,7 +129,7 @@ fn check_kernels<T: Element>(head_dim: usize) {
 fn check_schedules<T: Element>(kernels: &'static [Configuration], head_dim: usize) {
     let mut random = Random::fresh();
     for (index, schedule) in Schedule::all(2).enumerate() {
-        let runner = InSimulator { schedule: Cell::new(schedule), kernels };
+        let runner = InSimulator { schedule: Cell::new(schedule), kernels, one_query: STORED };
         let lengths = Sequences::of_lengths(&[kernels[0].rows + 9, 5, 2 * kernels[0].keys + 1]);
         let window = [Window::CAUSAL, Window::FULL, Window::sliding(100)][index % 3];
         let problem = Attention::new(lengths, 2, head_dim, T::DTYPE).with_key_heads(1).with_window(window);
@@ -129,6 +159,26 @@ kernels_are_right! {
     every_kernel_with_f16_and_128, f16, 128;
     every_kernel_with_f16_and_192, f16, 192;
     every_kernel_with_f16_and_256, f16, 256;
+}
+
+macro_rules! one_query_is_right {
+    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                check_one_query::<$element>($head_dim);
+            }
+        )*
+    };
+}
+
+one_query_is_right! {
+    one_query_with_bf16_and_64, bf16, 64;
+    one_query_with_bf16_and_96, bf16, 96;
+    one_query_with_bf16_and_128, bf16, 128;
+    one_query_with_bf16_and_192, bf16, 192;
+    one_query_with_bf16_and_256, bf16, 256;
+    one_query_with_f16_and_128, f16, 128;
 }
 
 /// Tensors that the problem does not have, or that tensor copies do not reach.

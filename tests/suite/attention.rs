@@ -35,7 +35,7 @@ pub enum HeadsPlacement {
 }
 
 impl HeadsPlacement {
-    const ALL: [Self; 4] = [Self::Tokens, Self::Heads, Self::TokensApart, Self::HeadsApart];
+    pub const ALL: [Self; 4] = [Self::Tokens, Self::Heads, Self::TokensApart, Self::HeadsApart];
 
     fn strides(self, shape: HeadsShape) -> HeadsStrides {
         let HeadsShape { tokens, heads, head_dim, .. } = shape;
@@ -231,8 +231,8 @@ const OPTIONS: [usize; 7] = [7, 6, 2, 2, 3, 4, 2];
 /// A problem with these variants of the options, in the order of [`OPTIONS`], by kernels for rows of `head_dim`.
 fn variant<T: Element>(head_dim: usize, [window, lengths, softcap, scale, heads, placement, lse]: [usize; 7]) -> Case {
     let (queries, keys) = match lengths {
-        0 => (Sequences::Equal { batch: 2, len: 200 }, Sequences::Equal { batch: 2, len: 200 }),
-        1 => (Sequences::Equal { batch: 1, len: 70 }, Sequences::Equal { batch: 1, len: 420 }),
+        0 => (Sequences::Equal { batch: 1, len: 200 }, Sequences::Equal { batch: 1, len: 200 }),
+        1 => (Sequences::Equal { batch: 2, len: 70 }, Sequences::Equal { batch: 2, len: 420 }),
         2 => (Sequences::Equal { batch: 1, len: 300 }, Sequences::Equal { batch: 1, len: 75 }),
         3 => (Sequences::of_lengths(&[130, 0, 1, 270]), Sequences::of_lengths(&[130, 0, 1, 270])),
         4 => (Sequences::of_lengths(&[5, 200, 0, 64]), Sequences::of_lengths(&[300, 0, 77, 64])),
@@ -359,7 +359,7 @@ pub fn check_leaks<T: Element>(runner: &impl Runner, head_dim: usize) {
     }
 }
 
-/// A sequence alone and in batches: the same bits.
+/// A sequence of several queries alone and in batches: the same bits.
 pub fn check_batches<T: Element>(runner: &impl Runner, head_dim: usize) {
     const QUERIES: usize = 150;
     const KEYS: usize = 333;
@@ -372,38 +372,48 @@ pub fn check_batches<T: Element>(runner: &impl Runner, head_dim: usize) {
                 .with_window(window)
         };
         let alone = Case::of(of(&[QUERIES], &[KEYS]), &mut random);
-        let inputs = alone.inputs::<T>();
-        let expected = alone.run::<T>(runner, alone.inputs());
-        for (queries, keys, at) in [
-            ([400, QUERIES, 3].as_slice(), [10, KEYS, 700].as_slice(), 1),
-            (&[QUERIES, 1], &[KEYS, 1], 0),
-            (&[0, 64, QUERIES], &[9, 0, KEYS], 2),
-        ] {
-            let batch = Case::of(of(queries, keys), &mut random);
-            let mut tensors = batch.inputs::<T>();
-            let sequences = [&batch.problem.queries, &batch.problem.keys, &batch.problem.keys];
-            for ((to, from), sequences) in tensors.iter_mut().zip(&inputs).zip(sequences) {
-                let mut to = to.view_mut();
-                for (token, head) in (0..from.shape.tokens).flat_map(|at| (0..from.shape.heads).map(move |h| (at, h))) {
-                    let (_, place) = sequences.place(at, token);
-                    to.row_mut(0, place, head).copy_from_slice(from.view().row(0, token, head));
-                }
+        let batches = [
+            (of(&[400, QUERIES, 3], &[10, KEYS, 700]), 1),
+            (of(&[QUERIES, 1], &[KEYS, 1]), 0),
+            (of(&[0, 64, QUERIES], &[9, 0, KEYS]), 2),
+        ];
+        check_same_bits::<T>(runner, &alone, &batches, &mut random);
+    }
+}
+
+/// The one sequence of a problem, and the same sequence at a place among others: the same bits.
+pub fn check_same_bits<T: Element>(
+    runner: &impl Runner,
+    alone: &Case,
+    batches: &[(Attention, usize)],
+    random: &mut Random,
+) {
+    let inputs = alone.inputs::<T>();
+    let expected = alone.run::<T>(runner, alone.inputs());
+    let sequences_of = |problem: &Attention| [problem.queries.clone(), problem.keys.clone(), problem.keys.clone()];
+    for (problem, at) in batches {
+        let batch = Case::of(problem.clone(), random);
+        let mut tensors = batch.inputs::<T>();
+        let sequences = sequences_of(&batch.problem).into_iter().zip(sequences_of(&alone.problem));
+        for ((to, from), (batched, single)) in tensors.iter_mut().zip(&inputs).zip(sequences) {
+            let mut to = to.view_mut();
+            for (token, head) in (0..single.len_of(0)).flat_map(|at| (0..from.shape.heads).map(move |h| (at, h))) {
+                let ((batch, place), (alone, row)) = (batched.place(*at, token), single.place(0, token));
+                to.row_mut(batch, place, head).copy_from_slice(from.view().row(alone, row, head));
             }
-            let found = batch.run(runner, tensors);
-            for (row, head) in (0..QUERIES).flat_map(|row| (0..4).map(move |head| (row, head))) {
-                let (_, place) = batch.problem.queries.place(at, row);
-                let bits = |row: &[T]| row.iter().map(|element| element.to_f64().to_bits()).collect::<Vec<_>>();
-                assert_eq!(
-                    bits(found.o.view().row(0, place, head)),
-                    bits(expected.o.view().row(0, row, head)),
-                    "row {row} of head {head} has other bits in {batch:?}"
-                );
-                assert_eq!(
-                    found.lse.view().get(head, place).to_bits(),
-                    expected.lse.view().get(head, row).to_bits(),
-                    "the log-sum-exp of row {row} of head {head} has other bits in {batch:?}"
-                );
-            }
+        }
+        let found = batch.run(runner, tensors);
+        let heads = problem.num_query_heads;
+        for (row, head) in (0..alone.problem.queries.len_of(0)).flat_map(|row| (0..heads).map(move |h| (row, h))) {
+            let result = |run: &Run<T>, (batch, token): (usize, usize)| {
+                let bits = run.o.view().row(batch, token, head).iter().map(|element| element.to_f64().to_bits());
+                (bits.collect::<Vec<_>>(), run.lse.view().get(batch * heads + head, token).to_bits())
+            };
+            assert_eq!(
+                result(&found, problem.queries.place(*at, row)),
+                result(&expected, alone.problem.queries.place(0, row)),
+                "row {row} of head {head} has other bits in {batch:?}"
+            );
         }
     }
 }

@@ -4,37 +4,49 @@
 use hopper_sim::{EncodedTensorMap, TensorElement, TensorMap};
 use hopper_sparse::{bf16, f16};
 use hopper_std::{KernelSpec, thread};
-use kernels_gpu::attention::{Arguments, Configuration, Dtype, Serves};
+use kernels_gpu::attention::{Arguments, COLUMNS, Configuration, Dtype, Serves};
 
 const ROWS: usize = 48;
 const KEYS: usize = 40;
 
+/// Rows and keys of a tile with a list.
+const LISTED: usize = 64;
+
 static SPEC: KernelSpec = KernelSpec::new("attention_plain", 32, 1, 1, 0);
 
-/// For each type.
-pub static CONFIGURATIONS: [Configuration; 2] = [of(Dtype::Bf16), of(Dtype::F16)];
+/// Columns of the maps, at most.
+const HEAD_DIM: usize = 256;
 
-const fn of(dtype: Dtype) -> Configuration {
-    Configuration {
-        spec: &SPEC,
-        dtype,
-        head_dim: 256,
-        rows: ROWS,
-        keys: KEYS,
-        serves: Serves::Either,
-        simulate: attend,
-    }
+/// For each type: for any sequences, for those of one query, and for lists of keys.
+pub static CONFIGURATIONS: [Configuration; 6] = [
+    of(Dtype::Bf16, Serves::Either),
+    of(Dtype::F16, Serves::Either),
+    of(Dtype::Bf16, Serves::FewRows),
+    of(Dtype::F16, Serves::FewRows),
+    of_lists(Dtype::Bf16),
+    of_lists(Dtype::F16),
+];
+
+const fn of(dtype: Dtype, serves: Serves) -> Configuration {
+    let simulate = attend::<ROWS, KEYS, false>;
+    Configuration { spec: &SPEC, dtype, head_dim: HEAD_DIM, rows: ROWS, keys: KEYS, serves, simulate }
 }
 
-/// A row of a map, token, head and outer coordinate; `None` beyond the map's bounds.
-fn row(map: &TensorMap, at: [i64; 3]) -> Option<*mut u16> {
+const fn of_lists(dtype: Dtype) -> Configuration {
+    let simulate = attend::<LISTED, LISTED, true>;
+    Configuration { rows: LISTED, keys: LISTED, simulate, ..of(dtype, Serves::Blocks) }
+}
+
+/// A row of a map, token, head, outer and shift coordinate; `None` beyond the map's bounds.
+fn row(map: &TensorMap, at: [i64; 4]) -> Option<*mut u16> {
     let inside = at.iter().zip(&map.dims[1..]).all(|(&at, &extent)| (0..extent as i64).contains(&at));
-    let offset: i64 = at.iter().zip(&map.strides).map(|(&at, &stride)| at * stride as i64).sum();
+    let offset =
+        at.iter().zip(&map.strides).fold(0i64, |sum, (&at, &stride)| sum.wrapping_add(at.wrapping_mul(stride as i64)));
     inside.then(|| map.base.wrapping_offset(offset as isize).cast())
 }
 
 /// The elements of a row; zeros beyond the map's bounds.
-fn load(map: &TensorMap, at: [i64; 3]) -> Vec<f32> {
+fn load(map: &TensorMap, at: [i64; 4]) -> Vec<f32> {
     let columns = map.dims[0] as usize;
     let Some(row) = row(map, at) else { return vec![0.0; columns] };
     // SAFETY: what lies within the bounds of the launch's maps is memory of the launch.
@@ -51,7 +63,10 @@ fn round(element: TensorElement, value: f32) -> u16 {
 
 /// # Safety
 /// The launch contract of [`Arguments`], for maps of the simulator.
-unsafe fn attend([q, o, k, v, ..]: [*const u8; 6], arguments: Arguments) {
+unsafe fn attend<const ROWS: usize, const KEYS: usize, const LISTS: bool>(
+    [q, o, k, v, ..]: [*const u8; 6],
+    arguments: Arguments,
+) {
     if thread::thread_idx_x() != 0 {
         return;
     }
@@ -63,22 +78,50 @@ unsafe fn attend([q, o, k, v, ..]: [*const u8; 6], arguments: Arguments) {
     for tile in begin..end {
         // SAFETY: the list has three entries for each tile.
         let entries = [0, 1, 2].map(|entry| unsafe { arguments.tiles.get(3 * tile + entry) });
-        attend_tile(maps, arguments, entries);
+        let [first, end] = [entries[1][2], entries[1][3]];
+        let keys = (first..end).flat_map(|position| keys_at::<KEYS, LISTS>(arguments, position)).collect();
+        attend_tile::<ROWS>(maps, arguments, entries, keys);
     }
 }
 
-fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u32; 4]; 3]) {
+/// The keys of a tile of keys: the next after those of the tiles before, or what a list says.
+fn keys_at<const KEYS: usize, const LISTS: bool>(arguments: Arguments, position: u32) -> Vec<i64> {
+    let keys = KEYS as u32;
+    let consecutive = |first: u32| (first..first + keys).map(i64::from).collect();
+    if !LISTS {
+        return consecutive(position * keys);
+    }
+    // SAFETY: a tile's positions are in the list of entries.
+    match unsafe { arguments.blocks.get(position) } {
+        entry if entry & COLUMNS == 0 => consecutive(entry),
+        entry => {
+            let first = entry & !COLUMNS;
+            // SAFETY: an entry's columns are in the list of columns.
+            (first..first + keys).map(|column| i64::from(unsafe { arguments.columns.get(column) })).collect()
+        }
+    }
+}
+
+fn attend_tile<const ROWS: usize>(
+    [q, o, k, v]: [&TensorMap; 4],
+    arguments: Arguments,
+    entries: [[u32; 4]; 3],
+    mut keys: Vec<i64>,
+) {
     let [
         [query_token, query_outer, query_head, key_head],
-        [key_token, key_outer, first_tile, end_tile],
+        [key_token, key_outer, _, _],
         [first_diagonal, num_rows, num_keys, lse_index],
     ] = entries.map(|entry| entry.map(|word| i64::from(word as i32)));
-    let keys: Vec<i64> = (first_tile * KEYS as i64..end_tile * KEYS as i64).filter(|&key| key < num_keys).collect();
-    let loaded =
-        |map| -> Vec<Vec<f32>> { keys.iter().map(|&key| load(map, [key_token + key, key_head, key_outer])).collect() };
+    keys.retain(|&key| key < num_keys);
+    let loaded = |map| -> Vec<Vec<f32>> {
+        keys.iter()
+            .map(|&key| load(map, [key_token + key, key_head, key_outer, i64::from(arguments.key_shift)]))
+            .collect()
+    };
     let (key_rows, value_rows) = (loaded(k), loaded(v));
     for at in 0..ROWS as i64 {
-        let place = [query_token + at, query_head, query_outer];
+        let place = [query_token + at, query_head, query_outer, i64::from(arguments.query_shift)];
         let query = load(q, place);
         let diagonal = first_diagonal + at * i64::from(arguments.diagonal_step);
         let seen = diagonal - i64::from(arguments.left)..=diagonal + i64::from(arguments.right);
@@ -101,7 +144,14 @@ fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u
             let rounded = widen(q.element, round(q.element, exponential));
             result.iter_mut().zip(*value).for_each(|(to, element)| *to += rounded * element);
         }
-        if let Some(to) = row(o, place) {
+        if !arguments.partial.is_null() {
+            for (column, value) in result.iter().enumerate().filter(|_| at < num_rows) {
+                let value = if scores.is_empty() { 0.0 } else { value / sum };
+                let to = (lse_index + at) as u32 as usize * HEAD_DIM + column;
+                // SAFETY: the array has a line for each row.
+                unsafe { arguments.partial.add(to).write(value) };
+            }
+        } else if let Some(to) = row(o, place) {
             for (column, value) in result.iter().enumerate() {
                 let value = if scores.is_empty() { 0.0 } else { value / sum };
                 // SAFETY: what lies within the bounds of the map is memory of the launch, and no other tile has the row.

@@ -24,8 +24,10 @@ const TURN: Duration = Duration::from_millis(50);
 /// How long samples are.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
-    /// Launches before each, not timed.
+    /// Launches before each, not timed: at least as many,
     lead: usize,
+    /// and for at least as long.
+    lead_us: f64,
     /// A sample takes at least this long,
     least_us: f64,
     /// or this many launches.
@@ -33,10 +35,12 @@ struct Sizes {
 }
 
 /// Samples where all compute in this process: an event resolves about half a microsecond.
-const ALONE: Sizes = Sizes { lead: 0, least_us: 50.0, most_launches: 32 };
+const ALONE: Sizes = Sizes { lead: 0, lead_us: 0.0, least_us: 50.0, most_launches: 32 };
 /// Samples where processes share the device. Between two samples the device changes hands: the first launch after that
 /// finds neither its code nor its address translations in the caches, and a pause of some tenths of a millisecond behind it.
-const SHARED: Sizes = Sizes { lead: 2, least_us: 2000.0, most_launches: 32 };
+/// In such pauses the card cools, and short samples find a clock that no lasting load sees: so they are long, and begin under
+/// load.
+const SHARED: Sizes = Sizes { lead: 2, lead_us: 20_000.0, least_us: 40_000.0, most_launches: 4096 };
 
 /// Launches of which a sample consists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +209,8 @@ fn take_samples(
             contender.warm_us = contender.warm_us.min(contender.sample()?);
         }
         let timed = ((sizes.least_us / contender.warm_us).ceil() as usize).clamp(1, sizes.most_launches);
-        contender.launches = Launches { lead: sizes.lead, timed };
+        let lead = ((sizes.lead_us / contender.warm_us).ceil() as usize).clamp(sizes.lead, sizes.most_launches);
+        contender.launches = Launches { lead, timed };
         Ok(())
     });
     let peer = contenders.iter().find(|contender| is_peer(&sampling.rows[contender.row]));

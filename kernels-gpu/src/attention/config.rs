@@ -35,10 +35,13 @@ pub const WORDS_PER_TILE: usize = 12;
 
 /// One tile of O: rows of one head of one sequence, and the tiles of keys that they attend to.
 ///
-/// Maps have four dimensions: column, token, head, outer. In a batch of sequences of one length the outer one is the
-/// sequence. Packed sequences lie end to end: there the outer dimension has the stride of a token, too, and token
-/// coordinates are such that they reach the map's bound where the sequence ends. So what lies beyond a sequence is read
-/// as zeros and not written, whatever follows it.
+/// Maps have five dimensions: column, token, head, outer, shift. In a batch of sequences of one length the outer one is the
+/// sequence, and the shift is 0. Packed sequences lie end to end. There what lies beyond a sequence must be read as zeros and not
+/// be written, whatever follows it: token coordinates are such that they reach the map's bound, [`SHIFT`], where the sequence
+/// ends. A token's stride is s bytes along the token and the outer dimension, and 2^34 - s along the shift. Then token p of a
+/// sequence of n tokens that begins at token b is at `token` SHIFT - n + p, `outer` b + n, `shift` SHIFT, since
+/// SHIFT (2^34 - s) = -SHIFT s modulo 2^64. The base is that of the tensor: one before it, with two dimensions less, was an
+/// illegal address to an H200 where no memory lay there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TileWork {
     /// Token coordinate of the tile's first row in the maps of Q and O.
@@ -67,6 +70,9 @@ pub struct TileWork {
     pub lse_index: u32,
 }
 
+/// The tokens of a map of packed sequences, and the shift of its coordinates.
+pub const SHIFT: i32 = 1 << 30;
+
 impl TileWork {
     /// As the kernel reads it.
     pub const fn to_words(self) -> [u32; WORDS_PER_TILE] {
@@ -91,9 +97,9 @@ impl TileWork {
 ///
 /// | parameter | what it is |
 /// | --- | --- |
-/// | `map_q`, `map_o` | Q and O: dimensions (D, tokens, heads, outer), box (64, 64, 1, 1) |
-/// | `map_k`, `map_v` | K and V: the same dimensions, box (64, KEYS, 1, 1) |
-/// | `map_key`, `map_value` | K and V once more, box (64, 1, 1, 1); read by kernels of [`Serves::Blocks`] only |
+/// | `map_q`, `map_o` | Q and O: dimensions (D, tokens, heads, outer, shift), box (64, 64, 1, 1, 1) |
+/// | `map_k`, `map_v` | K and V: the same dimensions, box (64, KEYS, 1, 1, 1) |
+/// | `map_key`, `map_value` | K and V once more, box (64, 1, 1, 1, 1); read by kernels of [`Serves::Blocks`] only |
 /// | `tiles` | [`TileWork`] for each tile, by worker |
 /// | `tile_offsets` | where each worker's tiles begin; one more than there are blocks |
 /// | `lse` | log-sum-exp of each row's scores (natural logarithm), or null |
@@ -104,6 +110,7 @@ impl TileWork {
 /// | `blocks` | for kernels of [`Serves::Blocks`]: the list that [`TileWork::first_tile`] is a position of |
 /// | `columns` | for the same: numbers of single keys |
 /// | `partial` | where rows go as f32, `2 * O` of them to a row, at the row's index among `lse`; or null: to `map_o` |
+/// | `query_shift`, `key_shift` | the last coordinate in the maps of Q and O, and of K and V: 0, or [`SHIFT`] for packed sequences |
 ///
 /// Row i of a sequence with Lq queries and Lk keys has its diagonal at key i + Lk - Lq: the last row's is the last key. It
 /// sees the keys from `diagonal - left` to `diagonal + right`; causal is `right` 0, and [`UNBOUNDED`] no bound.
@@ -131,6 +138,10 @@ pub struct Arguments {
     pub columns: GlobalArray<u32>,
     /// Rows of O in f32, or null.
     pub partial: *mut f32,
+    /// The last coordinate in the maps of Q and O.
+    pub query_shift: i32,
+    /// The last coordinate in the maps of K and V.
+    pub key_shift: i32,
 }
 
 /// A window's side that has no bound. Sums with row and key numbers stay within 32 bits.

@@ -1,6 +1,6 @@
 //! The store of a consumer's 64 rows: O divided by the sums, through shared memory, and the log-sum-exps.
 
-#![allow(clippy::erasing_op, clippy::identity_op)]
+#![allow(clippy::eq_op, clippy::erasing_op, clippy::identity_op)]
 
 use hopper_std::half::Half;
 use hopper_std::ptx::bulk::{cp_async_bulk_commit_group, cp_async_bulk_wait_group_read};
@@ -41,7 +41,7 @@ pub(super) unsafe fn store<E: Half, const O: usize, const CHUNKS: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         if arguments.partial.is_null() {
-            store_rounded::<E, O, CHUNKS>(map, &place, output, staging);
+            store_rounded::<E, O, CHUNKS>(map, arguments.query_shift, &place, output, staging);
         } else {
             store_floats(arguments, &place, output);
         }
@@ -56,6 +56,7 @@ pub(super) unsafe fn store<E: Half, const O: usize, const CHUNKS: usize>(
 #[inline(always)]
 unsafe fn store_rounded<E: Half, const O: usize, const CHUNKS: usize>(
     map: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
+    shift: i32,
     place: &Place<'_>,
     output: &[f32; O],
     staging: Shared<QueryTile<E, CHUNKS>>,
@@ -68,7 +69,7 @@ unsafe fn store_rounded<E: Half, const O: usize, const CHUNKS: usize>(
         if J * 8 < O {
             let words = [0, 2, 4, 6].map(|r| E::pack(output[J * 8 + r], output[J * 8 + r + 1]));
             let unit = (J % 4 * 2) as u32 + lane / 16;
-            let offset = (J / 4 * CONSUMER_ROWS * 128) as u32 + ((unit ^ row % 8) * 16);
+            let offset = (J / 4 * CONSUMER_ROWS * 128) as u32 + ((unit ^ (row % 8)) * 16);
             // SAFETY: the warp is converged, and the row lies in the staged part.
             unsafe { stmatrix_x4(line + offset, words) };
         }
@@ -81,8 +82,8 @@ unsafe fn store_rounded<E: Half, const O: usize, const CHUNKS: usize>(
             let token = work.query_token + first_row as i32;
             let mut chunk = 0;
             while chunk < CHUNKS as u32 {
-                let at = [(chunk as usize * CHUNK) as i32, token, work.query_head as i32, work.query_outer];
-                map.store_4d(at, staging.at(chunk));
+                let at = [(chunk as usize * CHUNK) as i32, token, work.query_head as i32, work.query_outer, shift];
+                map.store_5d(at, staging.at(chunk));
                 chunk += 1;
             }
             cp_async_bulk_commit_group();
@@ -120,7 +121,7 @@ unsafe fn store_floats<const O: usize>(arguments: &Arguments, place: &Place<'_>,
 /// As [`store`].
 #[inline(always)]
 unsafe fn store_lse(arguments: &Arguments, place: &Place<'_>, lse: [f32; 2]) {
-    if arguments.lse.is_null() || place.lane % 4 != 0 {
+    if arguments.lse.is_null() || !place.lane.is_multiple_of(4) {
         return;
     }
     seq!(HALF in 0..2 {

@@ -136,6 +136,8 @@ macro_rules! kernels {
                     blocks: GlobalArray<u32>,
                     columns: GlobalArray<u32>,
                     partial: *mut f32,
+                    query_shift: i32,
+                    key_shift: i32,
                 ) {
                     let maps = Maps { q: map_q, o: map_o, k: map_k, v: map_v, key: map_key, value: map_value };
                     let arguments = Arguments {
@@ -150,6 +152,8 @@ macro_rules! kernels {
                         blocks,
                         columns,
                         partial,
+                        query_shift,
+                        key_shift,
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe {
@@ -188,6 +192,7 @@ macro_rules! kernels {
                 simulate: |[q, o, k, v, key, value], arguments| {
                     let Arguments { tiles, tile_offsets, lse, scale, softcap, .. } = arguments;
                     let Arguments { left, right, diagonal_step, blocks, columns, partial, .. } = arguments;
+                    let Arguments { query_shift, key_shift, .. } = arguments;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(
@@ -208,6 +213,8 @@ macro_rules! kernels {
                             blocks,
                             columns,
                             partial,
+                            query_shift,
+                            key_shift,
                         );
                     }
                 },

@@ -1,6 +1,6 @@
 //! Which keys a row sees, and the cap of scores.
 
-#![allow(clippy::erasing_op, clippy::identity_op)]
+#![allow(clippy::eq_op, clippy::erasing_op, clippy::identity_op)]
 
 use hopper_std::ptx::convert::{ex2_approx_ftz_f32, rcp_approx_ftz_f32};
 use hopper_std::seq;

@@ -55,6 +55,6 @@ mod turn;
 
 pub use combine::{COMBINED, CombineArguments, Combined, RowWork, WORDS_PER_ROW, combine_entries};
 pub use config::{
-    Arguments, CHUNK, COLUMNS, CONSUMER_ROWS, Configuration, Dtype, Serves, TileWork, UNBOUNDED, WORDS_PER_TILE,
+    Arguments, CHUNK, COLUMNS, CONSUMER_ROWS, Configuration, Dtype, SHIFT, Serves, TileWork, UNBOUNDED, WORDS_PER_TILE,
 };
 pub use kernel::{CONFIGURATIONS, entries};

@@ -53,7 +53,7 @@ pub(super) unsafe fn produce<
         let work = unsafe { arguments.tile(index) };
         let place = Sequence::of(&work);
         // SAFETY: each tile is part of its slot's stage and filled once.
-        unsafe { load_queries(&queries.acquire(), maps.q, &work) };
+        unsafe { load_queries(&queries.acquire(), maps.q, &work, arguments.query_shift) };
         let mut position = work.end_tile;
         while position > work.first_tile {
             position = opaque(position - 1);
@@ -67,13 +67,11 @@ pub(super) unsafe fn produce<
             }
         }
         index += 1;
-        if QUERY_STAGES == 1 || index == last {
-            if let Some((place, keys)) = behind.take() {
-                // SAFETY: as above.
-                unsafe {
-                    load_keys::<E, KEYS, CHUNKS, K>(arguments, &ring.acquire(), (maps.v, maps.value), place, keys)
-                };
-            }
+        if (QUERY_STAGES == 1 || index == last)
+            && let Some((place, keys)) = behind.take()
+        {
+            // SAFETY: as above.
+            unsafe { load_keys::<E, KEYS, CHUNKS, K>(arguments, &ring.acquire(), (maps.v, maps.value), place, keys) };
         }
     }
 }
@@ -96,21 +94,22 @@ impl Sequence {
 /// Starts the copies of this block's rows of Q.
 ///
 /// # Safety
-/// As [`EmptySlot::load_4d`].
+/// As [`EmptySlot::load_5d`].
 #[inline(always)]
 unsafe fn load_queries<E: 'static, const CHUNKS: usize, const CONSUMERS: usize>(
     slot: &EmptySlot<[QueryTile<E, CHUNKS>; CONSUMERS], BlockScope>,
     map: TensorMapRef<Tile<E, CONSUMER_ROWS, CHUNK, Swizzle128>>,
     work: &TileWork,
+    shift: i32,
 ) {
     let mut consumer = 0;
     while consumer < CONSUMERS as u32 {
         let token = work.query_token + (consumer as usize * CONSUMER_ROWS) as i32;
         let mut chunk = 0;
         while chunk < CHUNKS as u32 {
-            let at = [(chunk as usize * CHUNK) as i32, token, work.query_head as i32, work.query_outer];
+            let at = [(chunk as usize * CHUNK) as i32, token, work.query_head as i32, work.query_outer, shift];
             // SAFETY: the caller's promise.
-            unsafe { slot.load_4d(slot.stage().at(consumer).at(chunk), map, at) };
+            unsafe { slot.load_5d(slot.stage().at(consumer).at(chunk), map, at) };
             chunk += 1;
         }
         consumer += 1;
@@ -120,7 +119,7 @@ unsafe fn load_queries<E: 'static, const CHUNKS: usize, const CONSUMERS: usize>(
 /// Starts the copies of a tile of K or of V, in chunks of 64 columns.
 ///
 /// # Safety
-/// As [`EmptySlot::load_4d`].
+/// As [`EmptySlot::load_5d`].
 #[inline(always)]
 unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize, K: Source>(
     arguments: &Arguments,
@@ -129,8 +128,9 @@ unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize, K: Sourc
     place: Sequence,
     keys: Keys,
 ) {
-    let at =
-        |chunk: u32, key: u32| [(chunk as usize * CHUNK) as i32, place.token + key as i32, place.head, place.outer];
+    let at = |chunk: u32, key: u32| {
+        [(chunk as usize * CHUNK) as i32, place.token + key as i32, place.head, place.outer, arguments.key_shift]
+    };
     // SAFETY: the caller's promise; every row of the tiles is copied once.
     unsafe {
         match keys {
@@ -141,7 +141,7 @@ unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize, K: Sourc
                     let key = arguments.columns.get(begin + row);
                     let mut chunk = 0;
                     while chunk < CHUNKS as u32 {
-                        slot.load_4d(slot.stage().at(chunk).row(row), map_of_one, at(chunk, key));
+                        slot.load_5d(slot.stage().at(chunk).row(row), map_of_one, at(chunk, key));
                         chunk += 1;
                     }
                     row = opaque(row + 1);
@@ -150,7 +150,7 @@ unsafe fn load_keys<E: 'static, const KEYS: usize, const CHUNKS: usize, K: Sourc
             Keys::From(first) | Keys::Columns(first) => {
                 let mut chunk = 0;
                 while chunk < CHUNKS as u32 {
-                    slot.load_4d(slot.stage().at(chunk), map, at(chunk, first));
+                    slot.load_5d(slot.stage().at(chunk), map, at(chunk, first));
                     chunk += 1;
                 }
             }

@@ -3,7 +3,7 @@
 //! With the scores s of a row so far, in tiles, it holds m = max s, l = sum 2^(scale (s - m)), and what has been summed up
 //! under an earlier m is multiplied by 2^(scale (m_before - m)). Milakov and Gimelshein, arXiv 1805.02867.
 
-#![allow(clippy::erasing_op, clippy::identity_op)]
+#![allow(clippy::eq_op, clippy::erasing_op, clippy::identity_op)]
 
 use hopper_std::half::Half;
 use hopper_std::ptx::convert::{ex2_approx_ftz_f32, fma_rn_f32, lg2_approx_ftz_f32, max_f32, rcp_approx_ftz_f32};

@@ -1,6 +1,6 @@
 //! The library's attention to lists of blocks, on the device.
 
-use hopper_sparse::ops::attention::AttentionPrepared;
+use hopper_sparse::ops::attention::{AttentionPrepared, Pass};
 use hopper_sparse::{Element, Error};
 
 use crate::bench::attention::AttentionWorkload;
@@ -71,9 +71,12 @@ impl<T: Element> Prepared for Ready<'_, T> {
 
     fn flops(&self) -> u64 {
         let plan = self.prepared.plan();
-        let kernel = plan.configuration();
         // Of whole tiles: what the lists name, where blocks divide the lengths and no window cuts them.
-        4 * plan.num_key_tiles() * (kernel.rows * kernel.keys * plan.problem().head_dim) as u64
+        let scores = |pass: &Pass| {
+            let kernel = pass.configuration();
+            pass.num_key_tiles() * (kernel.rows * kernel.keys) as u64
+        };
+        4 * plan.passes().iter().map(scores).sum::<u64>() * plan.problem().head_dim as u64
     }
 
     fn bytes(&self) -> u64 {
@@ -82,11 +85,13 @@ impl<T: Element> Prepared for Ready<'_, T> {
 
     fn l2_bytes(&self) -> Option<u64> {
         let plan = self.prepared.plan();
-        let (kernel, problem) = (plan.configuration(), plan.problem());
+        let problem = plan.problem();
         let row_bytes = (problem.head_dim * problem.dtype.size_bytes()) as u64;
-        let of_keys = 2 * plan.num_key_tiles() * kernel.keys as u64;
-        let of_queries = 2 * plan.num_tiles() as u64 * kernel.rows as u64;
-        Some((of_keys + of_queries) * row_bytes)
+        let rows = |pass: &Pass| {
+            let kernel = pass.configuration();
+            pass.num_key_tiles() * kernel.keys as u64 + (pass.num_tiles() * kernel.rows) as u64
+        };
+        Some(2 * plan.passes().iter().map(rows).sum::<u64>() * row_bytes)
     }
 
     fn choice(&self) -> String {

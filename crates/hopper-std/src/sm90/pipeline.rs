@@ -247,25 +247,14 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
         unsafe { map.load_3d(tile, at, self.full) }
     }
 
-    /// Starts the copy of the box at `at` of a map of rank 4. Thread.
+    /// Starts the copy of the box at `at` of a map of rank 5. Thread.
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d).
     #[instruction]
-    pub unsafe fn load_4d<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 4]) {
+    pub unsafe fn load_5d<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 5]) {
         // SAFETY: as above.
-        unsafe { map.load_4d(tile, at, self.full) }
-    }
-
-    /// As [`load_4d`](Self::load_4d), to the same tile in every block of the scope. Thread.
-    ///
-    /// # Safety
-    /// As [`load_2d`](Self::load_2d), in every block.
-    #[instruction]
-    pub unsafe fn load_4d_multicast<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 4]) {
-        let everybody = ((1u32 << S::BLOCKS) - 1) as u16;
-        // SAFETY: the slot is empty in every block, since consumers release it everywhere at once.
-        unsafe { map.load_4d_multicast(tile, at, self.full, everybody) }
+        unsafe { map.load_5d(tile, at, self.full) }
     }
 
     /// As [`load_2d`](Self::load_2d), with a preference for what L2 keeps.

@@ -159,6 +159,8 @@ pub enum AttentionCount {
     Rows,
     /// Tiles of O.
     Tiles,
+    /// Rows that are parts of rows of O.
+    PartialRows,
 }
 
 impl AttentionCount {
@@ -171,6 +173,7 @@ impl AttentionCount {
             Self::Heads => "heads",
             Self::Rows => "rows of O",
             Self::Tiles => "tiles of O",
+            Self::PartialRows => "parts of rows of O",
         }
     }
 }

@@ -2,16 +2,23 @@
 
 use core::f32::consts::LOG2_E;
 
-use kernels_gpu::attention::{Arguments, CHUNK, CONSUMER_ROWS, UNBOUNDED, WORDS_PER_TILE};
+#[cfg(doc)]
+use kernels_gpu::attention::TileWork;
+use kernels_gpu::attention::{
+    Arguments, CHUNK, CONSUMER_ROWS, CombineArguments, RowWork, SHIFT, UNBOUNDED, WORDS_PER_ROW, WORDS_PER_TILE,
+};
 
-use super::plan::token_extent;
-use super::{AttentionError, AttentionPlan, AttentionTensor, Sequences};
+use super::plan::{Combination, CombinedRow};
+use super::{Attention, AttentionError, AttentionPlan, AttentionTensor, Pass, PassKind, Sequences};
 use crate::element::Dtype;
 use crate::formats::{HeadsAxis, HeadsShape, HeadsStrides};
 use crate::tensor_map::{DevicePtr, L2Promotion, TensorMapSpec, TensorMapSwizzle};
 
 /// Bytes that tensor copies want addresses and strides to be multiples of.
 const ALIGNMENT: u64 = 16;
+
+/// Tensor maps of a launch.
+pub(super) const NUM_MAPS: usize = 6;
 
 /// Where Q, K, V or O lies in the memory of a device, or of the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +38,7 @@ pub(super) struct Tensors {
     pub(super) o: PlacedHeads,
 }
 
-/// Where the plan's lists lie.
+/// Where a pass's lists lie.
 #[derive(Clone, Copy)]
 pub(super) struct Lists {
     pub(super) tiles: DevicePtr,
@@ -39,6 +46,75 @@ pub(super) struct Lists {
     /// Of no element where tiles have no lists of keys, and so are the columns.
     pub(super) blocks: DevicePtr,
     pub(super) columns: DevicePtr,
+}
+
+/// Where the parts of rows lie; nowhere where there are none.
+#[derive(Clone, Copy)]
+pub(super) struct Workspace {
+    /// Rows in f32.
+    pub(super) rows: DevicePtr,
+    /// Their log-sum-exps.
+    pub(super) lse: DevicePtr,
+}
+
+impl Pass {
+    /// The list of tiles, as the kernel reads it: three entries a tile.
+    pub(super) fn tile_words(&self) -> Vec<[u32; 4]> {
+        const { assert!(WORDS_PER_TILE == 12) };
+        let (tiles, _) = self.lists();
+        tiles
+            .iter()
+            .flat_map(|tile| {
+                let [a, b, c, d, e, f, g, h, i, j, k, l] = tile.to_words();
+                [[a, b, c, d], [e, f, g, h], [i, j, k, l]]
+            })
+            .collect()
+    }
+}
+
+impl Combination {
+    /// The list of rows, as the kernel reads it, of an O that lies so: two entries a row.
+    pub(super) fn row_words(&self, strides: HeadsStrides) -> Vec<[u32; 4]> {
+        const { assert!(WORDS_PER_ROW == 8) };
+        let words = |row: &CombinedRow| {
+            let steps = [(row.batch, strides.batch), (row.token, strides.token), (row.head, strides.head)];
+            let work = RowWork {
+                first: row.first,
+                step: row.step,
+                count: row.count,
+                lse_index: row.lse_index,
+                // Of an axis of one, no step is taken, whatever its stride is.
+                output: steps.iter().map(|&(at, stride)| u64::from(at).wrapping_mul(stride as u64)).sum(),
+            };
+            let [a, b, c, d, e, f, g, h] = work.to_words();
+            [[a, b, c, d], [e, f, g, h]]
+        };
+        self.rows.iter().flat_map(words).collect()
+    }
+
+    /// All arguments of the kernel that combines.
+    pub(super) fn arguments(
+        &self,
+        rows: DevicePtr,
+        workspace: Workspace,
+        o: PlacedHeads,
+        lse: DevicePtr,
+    ) -> CombineArguments {
+        // SAFETY: the list and the workspace are arrays of these types for as long as a launch that is given their addresses,
+        // and the pass that fills the workspace is done before; so its caller promises.
+        unsafe {
+            CombineArguments {
+                rows: rows.array(),
+                num_rows: self.rows.len() as u32,
+                partial: workspace.rows.array(),
+                partial_lse: workspace.lse.array(),
+                width: self.width as u32,
+                head_dim: o.shape.head_dim as u32,
+                output: o.address.as_mut_ptr(),
+                lse: lse.as_mut_ptr(),
+            }
+        }
+    }
 }
 
 impl AttentionPlan {
@@ -61,27 +137,18 @@ impl AttentionPlan {
         Ok(())
     }
 
-    /// The list of tiles, as the kernel reads it: three entries a tile.
-    pub(super) fn tile_words(&self) -> Vec<[u32; 4]> {
-        const { assert!(WORDS_PER_TILE == 12) };
-        let (tiles, _) = self.lists();
-        tiles
-            .iter()
-            .flat_map(|tile| {
-                let [a, b, c, d, e, f, g, h, i, j, k, l] = tile.to_words();
-                [[a, b, c, d], [e, f, g, h], [i, j, k, l]]
-            })
-            .collect()
-    }
-
-    /// The tensor maps of Q, O, K and V, and of single keys and values, in the order of the kernel's parameters.
-    pub(super) fn maps(&self, tensors: Tensors) -> [TensorMapSpec<4>; 6] {
+    /// The tensor maps of Q, O, K, V, and of single rows of K and V, in the order of the kernel's parameters.
+    pub(super) fn maps(&self, pass: &Pass, tensors: Tensors) -> [TensorMapSpec<5>; NUM_MAPS] {
         let Tensors { q, k, v, o } = tensors;
-        let (queries, keys) = (&self.problem().queries, &self.problem().keys);
-        let key_rows = self.configuration().keys;
+        let keys = &self.problem().keys;
+        let key_rows = pass.configuration().keys;
+        let map_of_rows = |placed| match pass.kind() {
+            PassKind::Queries => map(placed, &self.problem().queries, CONSUMER_ROWS, q.address),
+            PassKind::Heads | PassKind::Parts => map_of_heads(placed, self.problem()),
+        };
         [
-            map(q, queries, CONSUMER_ROWS, q.address),
-            map(o, queries, CONSUMER_ROWS, q.address),
+            map_of_rows(q),
+            map_of_rows(o),
             map(k, keys, key_rows, q.address),
             map(v, keys, key_rows, q.address),
             map(k, keys, 1, q.address),
@@ -89,15 +156,19 @@ impl AttentionPlan {
         ]
     }
 
-    /// All arguments of the kernel but the maps.
-    pub(super) fn arguments(&self, lists: Lists, lse: DevicePtr) -> Arguments {
+    /// All arguments of a pass's kernel but the maps.
+    pub(super) fn arguments(&self, pass: &Pass, lists: Lists, workspace: Workspace, lse: DevicePtr) -> Arguments {
         let problem = self.problem();
         let bound = |keys: Option<u32>| keys.map_or(UNBOUNDED, |keys| keys.min(UNBOUNDED as u32) as i32);
         let (scale, softcap) = match problem.softcap {
             None => (problem.scale * LOG2_E, 0.0),
             Some(softcap) => (problem.scale / softcap, softcap * LOG2_E),
         };
-        // SAFETY: the lists are arrays of these types, as long as the plan says, for as long as a launch that is given their
+        let (lse, partial) = match pass.kind() {
+            PassKind::Queries | PassKind::Heads => (lse, DevicePtr::NULL),
+            PassKind::Parts => (workspace.lse, workspace.rows),
+        };
+        // SAFETY: the lists are arrays of these types, as long as the pass says, for as long as a launch that is given their
         // addresses; so its caller promises.
         unsafe {
             Arguments {
@@ -108,12 +179,22 @@ impl AttentionPlan {
                 softcap,
                 left: bound(problem.window.left),
                 right: bound(problem.window.right),
-                diagonal_step: 1,
+                diagonal_step: i32::from(pass.kind() == PassKind::Queries),
                 blocks: lists.blocks.array(),
                 columns: lists.columns.array(),
-                partial: DevicePtr::NULL.as_mut_ptr(),
+                partial: partial.as_mut_ptr(),
+                query_shift: if pass.kind() == PassKind::Queries { shift(&problem.queries) } else { 0 },
+                key_shift: shift(&problem.keys),
             }
         }
+    }
+}
+
+/// The last coordinate in the maps of tensors with these sequences.
+const fn shift(sequences: &Sequences) -> i32 {
+    match sequences {
+        Sequences::Equal { .. } => 0,
+        Sequences::Packed { .. } => SHIFT,
     }
 }
 
@@ -140,27 +221,26 @@ fn check_alignment(tensor: AttentionTensor, placed: PlacedHeads) -> Result<(), A
     Ok(())
 }
 
-/// The map of a tensor: dimensions (D, tokens, heads, outer), in boxes of `rows` rows of 64 elements.
+/// The map of a tensor: dimensions (D, tokens, heads, outer, shift), in boxes of `rows` rows of 64 elements.
 ///
-/// Packed sequences have a token's stride in the outer dimension, too, and a base before the first row by as many tokens as
-/// the token axis has; `plan` counts so.
-fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: DevicePtr) -> TensorMapSpec<4> {
+/// For packed sequences see [`TileWork`]; `plan` counts as it says.
+fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: DevicePtr) -> TensorMapSpec<5> {
     let HeadsShape { batch, tokens, heads, head_dim } = placed.shape;
     let size = placed.dtype.size_bytes() as u64;
     let row_bytes = head_dim as u64 * size;
     let spec = TensorMapSpec {
         element: placed.dtype.into(),
         address: placed.address,
-        dims: [head_dim as u64, tokens as u64, heads as u64, batch as u64],
-        strides_bytes: [size, row_bytes, row_bytes, row_bytes],
-        box_dims: [CHUNK as u32, rows as u32, 1, 1],
-        element_strides: [1; 4],
+        dims: [head_dim as u64, tokens as u64, heads as u64, batch as u64, 1],
+        strides_bytes: [size, row_bytes, row_bytes, row_bytes, row_bytes],
+        box_dims: [CHUNK as u32, rows as u32, 1, 1, 1],
+        element_strides: [1; 5],
         swizzle: TensorMapSwizzle::Bytes128,
         l2_promotion: L2Promotion::Bytes256,
     };
     if spec.dims.contains(&0) {
         // No tile has a row or a key within its bounds, so that it is never read; the map must still be one.
-        return TensorMapSpec { address: anywhere, dims: [head_dim as u64, 1, 1, 1], ..spec };
+        return TensorMapSpec { address: anywhere, dims: [head_dim as u64, 1, 1, 1, 1], ..spec };
     }
     // The stride of an axis of one may be any number, also one that no map can have: then no step is taken.
     let stride = |extent: usize, stride: usize| if extent > 1 { stride as u64 * size } else { row_bytes };
@@ -169,16 +249,45 @@ fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: Device
     match sequences {
         Sequences::Equal { .. } => {
             let outer = stride(batch, placed.strides.batch);
-            TensorMapSpec { strides_bytes: [size, token, head, outer], ..spec }
+            TensorMapSpec { strides_bytes: [size, token, head, outer, row_bytes], ..spec }
         }
-        Sequences::Packed { .. } => {
-            let extent = token_extent(sequences) as u64;
-            TensorMapSpec {
-                address: DevicePtr(placed.address.0.wrapping_sub(extent * token)),
-                dims: [head_dim as u64, extent, heads as u64, tokens as u64 + 1],
-                strides_bytes: [size, token, head, token],
-                ..spec
-            }
-        }
+        Sequences::Packed { .. } => TensorMapSpec {
+            dims: [head_dim as u64, SHIFT as u64, heads as u64, tokens as u64 + 1, SHIFT as u64 + 1],
+            strides_bytes: [size, token, head, token, (1 << 34) - token],
+            ..spec
+        },
+    }
+}
+
+/// The map of Q or O whose rows are the heads of a group: dimensions (D, heads of the group, groups, sequences or tokens, 1).
+///
+/// Sequences of one query have it at token 0 of their place along the batch axis, or at a token of the one place: the
+/// other of the two axes has one place, or is left out.
+fn map_of_heads(placed: PlacedHeads, problem: &Attention) -> TensorMapSpec<5> {
+    let HeadsShape { batch, tokens, head_dim, .. } = placed.shape;
+    let (groups, group) = (problem.num_key_heads, problem.num_query_heads / problem.num_key_heads);
+    let (outer, outer_stride) = match &problem.queries {
+        Sequences::Equal { .. } => (batch, placed.strides.batch),
+        Sequences::Packed { .. } => (tokens, placed.strides.token),
+    };
+    let size = placed.dtype.size_bytes() as u64;
+    let row_bytes = head_dim as u64 * size;
+    // As in `map`: no step is taken along an axis of one.
+    let stride = |extent: usize, stride: usize| if extent > 1 { stride as u64 * size } else { row_bytes };
+    TensorMapSpec {
+        element: placed.dtype.into(),
+        address: placed.address,
+        dims: [head_dim as u64, group as u64, groups as u64, outer as u64, 1],
+        strides_bytes: [
+            size,
+            stride(group, placed.strides.head),
+            stride(groups, placed.strides.head.saturating_mul(group)),
+            stride(outer, outer_stride),
+            row_bytes,
+        ],
+        box_dims: [CHUNK as u32, CONSUMER_ROWS as u32, 1, 1, 1],
+        element_strides: [1; 5],
+        swizzle: TensorMapSwizzle::Bytes128,
+        l2_promotion: L2Promotion::Bytes256,
     }
 }

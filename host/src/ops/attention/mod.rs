@@ -17,6 +17,10 @@
 //!     lse: Option<&mut DenseViewMut<f32>>) -> Result<Report, Error>
 //! ```
 //!
+//! A plan is one launch or several, each a [`Pass`] with tiles: sequences of several queries have a kernel whose tiles are
+//! rows of one head; those of one query have one whose tiles are the heads that share a head of keys, and many keys are
+//! split into parts, which a last launch combines.
+//!
 //! Q and O have the shape [`Attention::query_shape`], K and V [`Attention::key_shape`]; where rows lie is free, as long as
 //! each begins at a multiple of 16 bytes. Log-sum-exps are natural logarithms, [`Attention::lse_shape`].
 //!
@@ -39,7 +43,9 @@ mod sequences;
 mod simulated;
 
 pub use error::{AttentionCount, AttentionError, AttentionTensor};
-pub use plan::AttentionPlan;
+pub use plan::{AttentionPlan, Pass, PassKind};
+#[doc(hidden)]
+pub use plan::{OneQuery, Whole};
 #[cfg(feature = "gpu")]
 pub use prepared::AttentionPrepared;
 pub use problem::{Attention, MAX_HEAD_DIM, Window};

@@ -1,7 +1,7 @@
 //! A plan in the simulator.
 
 use super::AttentionPlan;
-use super::launch::{Lists, PlacedHeads, Tensors};
+use super::launch::{Lists, NUM_MAPS, PlacedHeads, Tensors, Workspace};
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::{DenseViewMut, HeadsView, HeadsViewMut};
@@ -11,10 +11,10 @@ use crate::sim::{Report, Simulated, SimulatedMemory};
 use crate::tensor_map::DevicePtr;
 
 impl AttentionPlan {
-    /// Computes O, and the log-sum-exps where an array is given, by the plan's kernel in the simulator: what `prepare` and
+    /// Computes O, and the log-sum-exps where an array is given, by the plan's kernels in the simulator: what `prepare` and
     /// `launch` do on a device.
     ///
-    /// What is wrong with the kernel is in the report, and no error; O is then whatever it stored.
+    /// What is wrong with a kernel is in the report, and no error; O is then whatever it stored.
     ///
     /// # Errors
     /// [`AttentionError`] where a tensor is not what was planned for, or does not lie where tensor copies reach it.
@@ -41,29 +41,44 @@ impl AttentionPlan {
         if self.num_tiles() == 0 {
             return Ok(Report::default());
         }
-        let (_, offsets) = self.lists();
-        let lists = Lists {
-            tiles: memory.upload("list of tiles", &self.tile_words()),
-            tile_offsets: memory.upload("tile offsets", offsets),
-            blocks: memory.upload("lists of keys", &self.entries().blocks),
-            columns: memory.upload("columns", &self.entries().columns),
-        };
         let num_lse = self.problem().lse_shape().into_iter().product();
         let placed_lse = match &lse {
             Some(lse) => memory.upload("log-sum-exps", &lse.as_view().data()[..num_lse]),
             None => DevicePtr::NULL,
         };
-        let mut maps = [DevicePtr::NULL; 6];
-        for (address, spec) in maps.iter_mut().zip(self.maps(tensors)) {
-            *address = memory.tensor_map(&spec)?;
+        let workspace = self.upload_workspace(&mut memory);
+        let mut report = Report::default();
+        for pass in self.passes() {
+            let (_, offsets) = pass.lists();
+            let lists = Lists {
+                tiles: memory.upload("list of tiles", &pass.tile_words()),
+                tile_offsets: memory.upload("tile offsets", offsets),
+                blocks: memory.upload("lists of keys", &pass.entries().blocks),
+                columns: memory.upload("columns", &pass.entries().columns),
+            };
+            let mut maps = [DevicePtr::NULL; NUM_MAPS];
+            for (address, spec) in maps.iter_mut().zip(self.maps(pass, tensors)) {
+                *address = memory.tensor_map(&spec)?;
+            }
+            let (simulate, grid) = (pass.configuration().simulate, [pass.grid(), 1, 1]);
+            let launched = hopper_sim::launch(pass.configuration().spec, grid, memory.get(), device.schedule(), || {
+                let arguments = self.arguments(pass, lists, workspace, placed_lse);
+                // SAFETY: the arguments are the contract's; the lists and maps live in `memory`. Accesses outside of it,
+                // to which a wrong list could lead, are caught by the simulator.
+                unsafe { simulate(maps.map(|map| map.as_mut_ptr::<u8>().cast_const()), arguments) }
+            });
+            add(&mut report, launched);
         }
-        let (simulate, grid) = (self.configuration().simulate, [self.grid(), 1, 1]);
-        let report = hopper_sim::launch(self.configuration().spec, grid, memory.get(), device.schedule(), || {
-            let arguments = self.arguments(lists, placed_lse);
-            // SAFETY: the arguments are the contract's; the lists and maps live in `memory`. Accesses outside of it, to
-            // which a wrong list could lead, are caught by the simulator.
-            unsafe { simulate(maps.map(|map| map.as_mut_ptr::<u8>().cast_const()), arguments) }
-        });
+        if let Some(parts) = self.combination() {
+            let rows = memory.upload("list of rows", &parts.row_words(tensors.o.strides));
+            let (simulate, grid) = (parts.kernel.simulate, [parts.grid(), 1, 1]);
+            let launched = hopper_sim::launch(parts.kernel.spec, grid, memory.get(), device.schedule(), || {
+                let arguments = parts.arguments(rows, workspace, tensors.o, placed_lse);
+                // SAFETY: as above.
+                unsafe { simulate(arguments) }
+            });
+            add(&mut report, launched);
+        }
         let reach = tensors.o.shape.reach(tensors.o.strides).unwrap_or(0);
         memory.download_slice(tensors.o.address, &mut o.data_mut()[..reach]);
         if let Some(lse) = lse {
@@ -72,6 +87,24 @@ impl AttentionPlan {
         device.add(&report);
         Ok(report)
     }
+
+    /// A workspace full of NaN.
+    fn upload_workspace(&self, memory: &mut SimulatedMemory) -> Workspace {
+        match self.combination() {
+            Some(parts) => Workspace {
+                rows: memory.upload("parts of rows", &vec![f32::NAN; parts.num_partial_rows * parts.width]),
+                lse: memory.upload("log-sum-exps of parts", &vec![f32::NAN; parts.num_partial_rows]),
+            },
+            None => Workspace { rows: DevicePtr::NULL, lse: DevicePtr::NULL },
+        }
+    }
+}
+
+/// Adds what a launch came to.
+fn add(report: &mut Report, launched: Report) {
+    report.findings.extend(launched.findings);
+    report.bank_conflicts += launched.bank_conflicts;
+    report.num_instructions += launched.num_instructions;
 }
 
 /// A tensor with what lies between its rows, and nothing behind the last.

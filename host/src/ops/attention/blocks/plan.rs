@@ -7,9 +7,8 @@ use rayon::prelude::*;
 
 use super::problem::window_of;
 use super::{KeyListError, ListPlace, SparseAttention};
-use crate::ops::attention::plan::{KeyEntries, MAX_TILES, kernel_dtype, token_extent};
-use crate::ops::attention::schedule::Schedule;
-use crate::ops::attention::{AttentionCount, AttentionError, AttentionPlan};
+use crate::ops::attention::plan::{KeyEntries, kernel_dtype};
+use crate::ops::attention::{AttentionError, AttentionPlan, Pass};
 
 /// The most entries of all lists, and the most columns: the bit above marks columns.
 const MAX_ENTRIES: u64 = COLUMNS as u64 - 1;
@@ -50,15 +49,10 @@ impl SparseAttention {
             .min_by_key(|configuration| configuration.head_dim)
             .ok_or(KeyListError::NoKernel { head_dim: problem.head_dim, dtype: problem.dtype, block })
             .map_err(AttentionError::Lists)?;
-        let num_tiles = problem.num_tiles(configuration.rows);
-        if num_tiles > MAX_TILES {
-            return Err(AttentionError::TooMany { what: AttentionCount::Tiles, found: num_tiles, most: MAX_TILES });
-        }
+        problem.check_counts(|sequence| (problem.num_query_tiles(configuration.rows, sequence), 0))?;
         let (tiles, entries) = self.tiles(configuration)?;
-        let spec = configuration.spec;
-        let workers = (multiprocessors.saturating_mul(spec.min_blocks) / spec.cluster).max(1);
-        let schedule = Schedule::side_by_side(tiles, workers as usize);
-        Ok(AttentionPlan::of_parts(problem.clone(), configuration, schedule, entries))
+        let pass = Pass::of_lists(configuration, tiles, entries, multiprocessors);
+        Ok(AttentionPlan::of_pass(problem.clone(), pass))
     }
 
     fn can_use(&self, configuration: &Configuration) -> bool {
@@ -83,7 +77,6 @@ impl SparseAttention {
         if found > MAX_ENTRIES {
             return Err(AttentionError::Lists(KeyListError::TooLong { found, most: MAX_ENTRIES }));
         }
-        let extents = [token_extent(&problem.queries), token_extent(&problem.keys)];
         let (mut tiles, mut all) = (Vec::new(), KeyEntries::default());
         for (index, HeadLists { entries, ranges }) in lists.iter().enumerate() {
             let (sequence, list_head) = (index / list_heads, index % list_heads);
@@ -91,7 +84,7 @@ impl SparseAttention {
             for head in list_head * heads_per_list..(list_head + 1) * heads_per_list {
                 // Of causal rows the last meet the most keys: what is short fills the gaps at the end.
                 for (block, range) in ranges.iter().enumerate().rev() {
-                    let tile = problem.tile(configuration, extents, sequence, head, block * configuration.rows);
+                    let tile = problem.tile(configuration, sequence, head, block * configuration.rows);
                     let (first_tile, end_tile) = ((base + range.start) as u32, (base + range.end) as u32);
                     tiles.push(TileWork { first_tile, end_tile, ..tile });
                 }

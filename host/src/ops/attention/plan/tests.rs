@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use hopper_std::KernelSpec;
+use kernels_gpu::attention::{SHIFT, TileWork};
 
 use super::*;
 
@@ -38,12 +39,22 @@ fn plan(problem: &Attention, multiprocessors: u32) -> AttentionPlan {
     problem.plan_among(&KERNELS, multiprocessors).expect("a plan")
 }
 
+/// The one pass of a plan with rows in it.
+fn pass(problem: &Attention, multiprocessors: u32) -> Pass {
+    let [pass] = <[Pass; 1]>::try_from(plan(problem, multiprocessors).passes).expect("one pass");
+    pass
+}
+
 /// Every row of O is in one tile; what it sees is in the tile's keys, whose first and last tile some row sees.
 fn check_cover(problem: &Attention) {
     let plan = plan(problem, 5);
-    let (rows, keys) = (plan.configuration.rows, plan.configuration.keys);
+    let Some(pass) = plan.passes.first() else {
+        return assert_eq!(problem.lse_shape().into_iter().product::<usize>(), 0);
+    };
+    assert_eq!((plan.passes.len(), pass.kind), (1, PassKind::Queries));
+    let (rows, keys) = (pass.configuration.rows, pass.configuration.keys);
     let mut tile_of: HashMap<(u32, usize), TileWork> = HashMap::new();
-    for tile in &plan.schedule.tiles {
+    for tile in &pass.schedule.tiles {
         assert!((1..=rows).contains(&(tile.num_rows as usize)));
         for at in 0..tile.num_rows as usize {
             let row = tile.lse_index as usize + at;
@@ -82,9 +93,9 @@ fn check_cover(problem: &Attention) {
         }
     }
     assert_eq!(tile_of.len(), num_rows);
-    let offsets = &plan.schedule.offsets;
+    let offsets = &pass.schedule.offsets;
     assert_eq!((offsets[0], offsets[offsets.len() - 1]), (0, plan.num_tiles() as u32));
-    assert!(offsets.is_sorted() && plan.grid() == offsets.len() as u32 - 1);
+    assert!(offsets.is_sorted() && pass.grid() == offsets.len() as u32 - 1);
 }
 
 #[test]
@@ -124,11 +135,11 @@ fn shape_of(tile: &TileWork) -> [u32; 7] {
 fn a_sequence_has_the_same_tiles_in_any_batch() {
     for window in [Window::FULL, Window::CAUSAL, Window::sliding(200)] {
         let tiles = |queries: &[usize], keys: &[usize]| {
-            let plan = plan(&problem(queries, keys, (4, 2)).with_window(window), 132);
+            let pass = pass(&problem(queries, keys, (4, 2)).with_window(window), 132);
             let mut tiles: Vec<_> =
-                plan.schedule.tiles.iter().filter(|tile| tile.num_keys == 1000).map(shape_of).collect();
+                pass.schedule.tiles.iter().filter(|tile| tile.num_keys == 1000).map(shape_of).collect();
             tiles.sort_unstable();
-            (plan.configuration.spec.name, tiles)
+            (pass.configuration.spec.name, tiles)
         };
         let alone = tiles(&[300], &[1000]);
         assert_eq!(alone.1.len(), 4 * 3);
@@ -140,15 +151,15 @@ fn a_sequence_has_the_same_tiles_in_any_batch() {
 #[test]
 fn packed_coordinates_end_at_the_bound() {
     let problem = problem(&[3, 0, 200], &[10, 20, 5], (2, 2));
-    for tile in plan(&problem, 3).schedule.tiles {
-        // The maps' token axes have 200 and 20 tokens; places are counted from before the first one.
-        let place = |token: i32, outer: i32, extent: i32| token + outer - extent;
+    for tile in pass(&problem, 3).schedule.tiles {
+        // Places are counted back from the bound.
+        let place = |token: i32, outer: i32| token + outer - SHIFT;
         let (first, len, first_key) = if tile.num_keys == 10 { (0, 3, 0) } else { (3, 200, 30) };
         let row = tile.diagonal + len - tile.num_keys as i32;
-        assert_eq!(place(tile.query_token, tile.query_outer, 200), first + row);
-        assert_eq!(tile.query_token + (len - row), 200);
-        assert_eq!(place(tile.key_token, tile.key_outer, 20), first_key);
-        assert_eq!(tile.key_token + tile.num_keys as i32, 20);
+        assert_eq!(place(tile.query_token, tile.query_outer), first + row);
+        assert_eq!(tile.query_token + (len - row), SHIFT);
+        assert_eq!(place(tile.key_token, tile.key_outer), first_key);
+        assert_eq!(tile.key_token + tile.num_keys as i32, SHIFT);
         assert_eq!(tile.lse_index as i32, tile.query_head as i32 * 203 + first + row);
     }
 }
@@ -156,7 +167,7 @@ fn packed_coordinates_end_at_the_bound() {
 #[test]
 fn equal_coordinates_are_plain() {
     let problem = Attention::new(Sequences::Equal { batch: 3, len: 200 }, 4, 128, Dtype::Bf16).with_key_heads(2);
-    for tile in plan(&problem, 3).schedule.tiles {
+    for tile in pass(&problem, 3).schedule.tiles {
         assert_eq!((tile.query_token, tile.key_token), (tile.diagonal, 0));
         assert_eq!(tile.query_outer, tile.key_outer);
         assert_eq!(tile.key_head, tile.query_head / 2);
@@ -166,21 +177,21 @@ fn equal_coordinates_are_plain() {
 
 #[test]
 fn kernels_by_options_alone() {
-    let name = |problem: Attention| plan(&problem, 132).configuration().spec.name;
+    let name = |problem: Attention| pass(&problem, 132).configuration().spec.name;
     let base = problem(&[100], &[100], (2, 2));
     assert_eq!(name(base.clone()), "wide");
     assert_eq!(name(base.clone().with_window(Window::CAUSAL)), "narrow");
     assert_eq!(name(base.clone().with_window(Window { left: None, right: Some(1 << 20) })), "narrow");
     assert_eq!(name(Attention { head_dim: 72, ..base.clone() }), "wide");
     assert_eq!(name(Attention { head_dim: 40, ..base.clone() }.with_window(Window::CAUSAL)), "pairs");
-    assert_eq!(plan(&Attention { head_dim: 200, ..base.clone() }, 132).configuration().keys, 80);
+    assert_eq!(pass(&Attention { head_dim: 200, ..base.clone() }, 132).configuration().keys, 80);
     let f16 = Attention { dtype: Dtype::F16, ..base.clone() }.plan_among(&KERNELS, 132).expect_err("none in f16");
     assert_eq!(f16.to_string(), "no attention kernel takes a head dimension of 128 in f16");
 }
 
 #[test]
 fn causal_work_is_balanced() {
-    let causal = |lengths: &[usize]| plan(&problem(lengths, lengths, (16, 16)).with_window(Window::CAUSAL), 132);
+    let causal = |lengths: &[usize]| pass(&problem(lengths, lengths, (16, 16)).with_window(Window::CAUSAL), 132);
     for lengths in [&[16384][..], &[4096; 4], &[1024; 16], &[16000, 3, 500, 1200, 70, 8000]] {
         let imbalance = causal(lengths).imbalance();
         assert!(imbalance < 1.06, "{lengths:?}: {imbalance}");
@@ -192,8 +203,8 @@ fn causal_work_is_balanced() {
 fn heads_of_a_section_fit_in_l2() {
     // K and V of a head take 8 MB: four heads a section, so that a worker meets them in this order.
     let lengths = [16384];
-    let plan = plan(&problem(&lengths, &lengths, (16, 16)).with_window(Window::CAUSAL), 132);
-    let (tiles, offsets) = plan.lists();
+    let pass = pass(&problem(&lengths, &lengths, (16, 16)).with_window(Window::CAUSAL), 132);
+    let (tiles, offsets) = pass.lists();
     for worker in offsets.windows(2) {
         let sections = tiles[worker[0] as usize..worker[1] as usize].iter().map(|tile| tile.key_head / 4);
         assert!(sections.is_sorted());
@@ -204,30 +215,31 @@ fn heads_of_a_section_fit_in_l2() {
 fn a_cluster_is_a_worker() {
     let problem = Attention { head_dim: 64, ..problem(&[5000], &[5000], (8, 8)) };
     let plan = plan(&problem, 132);
-    assert_eq!((plan.num_workers(), plan.grid()), (66, 132));
+    assert_eq!((plan.passes[0].num_workers(), plan.passes[0].grid()), (66, 132));
     assert_eq!(plan.to_string(), "pairs: 216 tiles of 192 rows on 66 workers, 8640 tiles of 128 keys, imbalance 1.22");
 }
 
 #[test]
 fn keys_that_are_not_there_are_out_of_bounds() {
-    // The maps' token axes have one token, where there is none.
+    // The token axis of a map of no tokens has one.
     let equal = |len| Sequences::Equal { batch: 2, len };
-    for keys in [equal(0), Sequences::of_lengths(&[0, 0])] {
+    for (keys, bound) in [(equal(0), 1), (Sequences::of_lengths(&[0, 0]), SHIFT)] {
         let problem = Attention::new(equal(3), 1, 128, Dtype::Bf16).with_keys(keys);
-        assert!(plan(&problem, 4).schedule.tiles.iter().all(|tile| tile.key_token == 1));
+        assert!(pass(&problem, 4).schedule.tiles.iter().all(|tile| tile.key_token == bound));
     }
 }
 
 #[test]
 fn nothing_to_do_is_a_plan() {
     let plan = plan(&problem(&[0, 0], &[5, 0], (2, 1)), 132);
-    assert_eq!((plan.num_tiles(), plan.num_key_tiles(), plan.imbalance()), (0, 0, 1.0));
+    assert_eq!((plan.num_tiles(), plan.num_key_tiles(), plan.num_workspace_bytes()), (0, 0, 0));
+    assert_eq!(plan.to_string(), "nothing to do");
 }
 
 #[test]
 fn a_million_keys_are_planned() {
-    let plan = plan(&problem(&[1, 1 << 20], &[1 << 20, 1 << 20], (1, 1)).with_window(Window::CAUSAL), 132);
-    assert!(plan.schedule.tiles.iter().any(|tile| tile.num_rows == 1 && tile.end_tile == 8192));
+    let pass = pass(&problem(&[1, 1 << 20], &[1 << 20, 1 << 20], (1, 1)).with_window(Window::CAUSAL), 132);
+    assert!(pass.schedule.tiles.iter().any(|tile| tile.num_rows == 1 && tile.end_tile == 8192));
 }
 
 #[test]

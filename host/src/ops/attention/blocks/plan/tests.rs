@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::element::Dtype;
 use crate::ops::attention::blocks::{BlockLists, BlockSize, CountedLists, ListExtents, VerticalSlash};
-use crate::ops::attention::{Attention, Sequences, Window};
+use crate::ops::attention::{Attention, PassKind, Sequences, Window};
 
 fn problem(queries: &[usize], keys: &[usize], heads: usize) -> Attention {
     Attention::new(Sequences::of_lengths(queries), heads, 128, Dtype::Bf16).with_keys(Sequences::of_lengths(keys))
@@ -30,9 +30,9 @@ fn blocks(problem: &Attention, block: BlockSize, lists: impl Fn([usize; 4]) -> b
 }
 
 /// The keys that a tile meets, and how often it meets a tile of them.
-fn keys_of(plan: &AttentionPlan, tile: &TileWork) -> BTreeSet<u32> {
-    let entries = plan.entries();
-    let tokens = plan.configuration().keys;
+fn keys_of(pass: &Pass, tile: &TileWork) -> BTreeSet<u32> {
+    let entries = pass.entries();
+    let tokens = pass.configuration().keys;
     let mut keys = BTreeSet::new();
     for &entry in &entries.blocks[tile.first_tile as usize..tile.end_tile as usize] {
         let of_entry: Vec<u32> = match entry & COLUMNS {
@@ -50,12 +50,22 @@ fn keys_of(plan: &AttentionPlan, tile: &TileWork) -> BTreeSet<u32> {
     keys
 }
 
+/// The one pass of a plan.
+fn pass_of(plan: &AttentionPlan) -> &Pass {
+    assert_eq!(plan.num_workspace_bytes(), 0, "{plan}");
+    match plan.passes() {
+        [pass] if pass.kind() == PassKind::Queries => pass,
+        _ => panic!("one pass by queries is wanted: {plan}"),
+    }
+}
+
 /// Every row is in one tile, whose keys are those that the rows see and nothing in tiles that no row sees.
 fn check(sparse: &SparseAttention) {
     let problem = &sparse.attention;
     let plan = sparse.plan(3).expect("a plan");
+    let pass = pass_of(&plan);
     let mut rows = BTreeSet::new();
-    for tile in plan.lists().0 {
+    for tile in pass.lists().0 {
         for at in 0..tile.num_rows {
             assert!(rows.insert(tile.lse_index + at), "a row is in two tiles");
         }
@@ -67,10 +77,10 @@ fn check(sparse: &SparseAttention) {
         for (head, row) in (0..problem.num_query_heads).flat_map(|head| (0..num_queries).map(move |row| (head, row))) {
             let index = problem.lse_index(sequence, head, row) as u32;
             let is_its = |tile: &&TileWork| (tile.lse_index..tile.lse_index + tile.num_rows).contains(&index);
-            let tile = plan.lists().0.iter().find(is_its).expect("each row has a tile");
+            let tile = pass.lists().0.iter().find(is_its).expect("each row has a tile");
             let window = problem.window.keys_of(row, num_queries, num_keys);
             let met: Vec<usize> =
-                keys_of(&plan, tile).into_iter().map(|key| key as usize).filter(|key| window.contains(key)).collect();
+                keys_of(pass, tile).into_iter().map(|key| key as usize).filter(|key| window.contains(key)).collect();
             assert_eq!(met, sparse.keys_of(sequence, head, row), "row {row} of head {head} of sequence {sequence}");
         }
     }
@@ -116,8 +126,9 @@ fn neighbours_are_worked_on_at_the_same_time() {
     let problem = problem(&[64 * 40], &[64 * 40], 3);
     let plan = blocks(&problem, BlockSize::B64, |[_, _, q, k]| (q + k) % 4 == 0).plan(4).expect("a plan");
     // Two blocks fit on a multiprocessor.
-    assert_eq!((plan.num_workers(), plan.imbalance()), (8, 1.0));
-    let (tiles, offsets) = plan.lists();
+    let pass = pass_of(&plan);
+    assert_eq!((pass.num_workers(), pass.imbalance()), (8, 1.0));
+    let (tiles, offsets) = pass.lists();
     let of_worker = |worker: usize| &tiles[offsets[worker] as usize..offsets[worker + 1] as usize];
     for step in 0..15 {
         let at: Vec<_> =
@@ -134,10 +145,10 @@ fn uneven_lists_are_balanced() {
     let problem = problem(&[64 * 500], &[64 * 500], 1);
     // One tile of 500, and 499 of one.
     let plan = blocks(&problem, BlockSize::B64, |[_, _, q, k]| q == 3 || q == k).plan(2).expect("a plan");
-    assert!(plan.imbalance() < 1.05, "{plan}");
+    assert!(pass_of(&plan).imbalance() < 1.05, "{plan}");
     let causal = problem.with_window(Window::CAUSAL);
     let plan = blocks(&causal, BlockSize::B64, |_| true).plan(16).expect("a plan");
-    assert!(plan.imbalance() < 1.05, "{plan}");
+    assert!(pass_of(&plan).imbalance() < 1.05, "{plan}");
 }
 
 #[test]
