@@ -7,6 +7,7 @@ use crate::generate::GeneratorError;
 use crate::io::IoError;
 use crate::ops::PlanError;
 use crate::ops::attention::AttentionError;
+use crate::ops::attention::blocks::KeyListError;
 
 /// Everything that this library can refuse or fail at.
 #[derive(Debug)]
@@ -92,6 +93,12 @@ impl From<PlanError> for Error {
 impl From<AttentionError> for Error {
     fn from(error: AttentionError) -> Self {
         Self::Attention(error)
+    }
+}
+
+impl From<KeyListError> for Error {
+    fn from(error: KeyListError) -> Self {
+        Self::Attention(error.into())
     }
 }
 

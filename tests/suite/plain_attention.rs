@@ -4,26 +4,37 @@
 use hopper_sim::{EncodedTensorMap, TensorElement, TensorMap};
 use hopper_sparse::{bf16, f16};
 use hopper_std::{KernelSpec, thread};
-use kernels_gpu::attention::{Arguments, Configuration, Dtype, Serves};
+use kernels_gpu::attention::{Arguments, COLUMNS, Configuration, Dtype, Serves};
 
 const ROWS: usize = 48;
 const KEYS: usize = 40;
+
+/// Rows and keys of a tile with a list.
+const LISTED: usize = 64;
 
 static SPEC: KernelSpec = KernelSpec::new("attention_plain", 32, 1, 1, 0);
 
 /// Columns of the maps, at most.
 const HEAD_DIM: usize = 256;
 
-/// For each type, and for sequences of one query.
-pub static CONFIGURATIONS: [Configuration; 4] = [
+/// For each type: for any sequences, for those of one query, and for lists of keys.
+pub static CONFIGURATIONS: [Configuration; 6] = [
     of(Dtype::Bf16, Serves::Either),
     of(Dtype::F16, Serves::Either),
     of(Dtype::Bf16, Serves::FewRows),
     of(Dtype::F16, Serves::FewRows),
+    of_lists(Dtype::Bf16),
+    of_lists(Dtype::F16),
 ];
 
 const fn of(dtype: Dtype, serves: Serves) -> Configuration {
-    Configuration { spec: &SPEC, dtype, head_dim: HEAD_DIM, rows: ROWS, keys: KEYS, serves, simulate: attend }
+    let simulate = attend::<ROWS, KEYS, false>;
+    Configuration { spec: &SPEC, dtype, head_dim: HEAD_DIM, rows: ROWS, keys: KEYS, serves, simulate }
+}
+
+const fn of_lists(dtype: Dtype) -> Configuration {
+    let simulate = attend::<LISTED, LISTED, true>;
+    Configuration { rows: LISTED, keys: LISTED, simulate, ..of(dtype, Serves::Blocks) }
 }
 
 /// A row of a map, token, head, outer and shift coordinate; `None` beyond the map's bounds.
@@ -52,7 +63,10 @@ fn round(element: TensorElement, value: f32) -> u16 {
 
 /// # Safety
 /// The launch contract of [`Arguments`], for maps of the simulator.
-unsafe fn attend([q, o, k, v, _, _]: [*const u8; 6], arguments: Arguments) {
+unsafe fn attend<const ROWS: usize, const KEYS: usize, const LISTS: bool>(
+    [q, o, k, v, ..]: [*const u8; 6],
+    arguments: Arguments,
+) {
     if thread::thread_idx_x() != 0 {
         return;
     }
@@ -64,17 +78,42 @@ unsafe fn attend([q, o, k, v, _, _]: [*const u8; 6], arguments: Arguments) {
     for tile in begin..end {
         // SAFETY: the list has three entries for each tile.
         let entries = [0, 1, 2].map(|entry| unsafe { arguments.tiles.get(3 * tile + entry) });
-        attend_tile(maps, arguments, entries);
+        let [first, end] = [entries[1][2], entries[1][3]];
+        let keys = (first..end).flat_map(|position| keys_at::<KEYS, LISTS>(arguments, position)).collect();
+        attend_tile::<ROWS>(maps, arguments, entries, keys);
     }
 }
 
-fn attend_tile([q, o, k, v]: [&TensorMap; 4], arguments: Arguments, entries: [[u32; 4]; 3]) {
+/// The keys of a tile of keys: the next after those of the tiles before, or what a list says.
+fn keys_at<const KEYS: usize, const LISTS: bool>(arguments: Arguments, position: u32) -> Vec<i64> {
+    let keys = KEYS as u32;
+    let consecutive = |first: u32| (first..first + keys).map(i64::from).collect();
+    if !LISTS {
+        return consecutive(position * keys);
+    }
+    // SAFETY: a tile's positions are in the list of entries.
+    match unsafe { arguments.blocks.get(position) } {
+        entry if entry & COLUMNS == 0 => consecutive(entry),
+        entry => {
+            let first = entry & !COLUMNS;
+            // SAFETY: an entry's columns are in the list of columns.
+            (first..first + keys).map(|column| i64::from(unsafe { arguments.columns.get(column) })).collect()
+        }
+    }
+}
+
+fn attend_tile<const ROWS: usize>(
+    [q, o, k, v]: [&TensorMap; 4],
+    arguments: Arguments,
+    entries: [[u32; 4]; 3],
+    mut keys: Vec<i64>,
+) {
     let [
         [query_token, query_outer, query_head, key_head],
-        [key_token, key_outer, first_tile, end_tile],
+        [key_token, key_outer, _, _],
         [first_diagonal, num_rows, num_keys, lse_index],
     ] = entries.map(|entry| entry.map(|word| i64::from(word as i32)));
-    let keys: Vec<i64> = (first_tile * KEYS as i64..end_tile * KEYS as i64).filter(|&key| key < num_keys).collect();
+    keys.retain(|&key| key < num_keys);
     let loaded = |map| -> Vec<Vec<f32>> {
         keys.iter()
             .map(|&key| load(map, [key_token + key, key_head, key_outer, i64::from(arguments.key_shift)]))

@@ -131,6 +131,10 @@ impl<O: Operands> Contestant for InWorkspace<'_, O> {
         self.prepared.bytes()
     }
 
+    fn l2_bytes(&self) -> Option<u64> {
+        self.prepared.l2_bytes()
+    }
+
     fn choice(&self) -> String {
         self.prepared.choice()
     }

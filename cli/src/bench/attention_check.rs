@@ -5,7 +5,7 @@
 //! have been written: none may still be the poison, a NaN.
 
 use hopper_sparse::ops::attention::AttentionError;
-use hopper_sparse::reference::attention::{self as reference, AttentionExact, AttentionTolerance};
+use hopper_sparse::reference::attention::{self as reference, AttentionExact, AttentionRow, AttentionTolerance};
 
 use super::attention_operands::AttentionOperands;
 use super::elements::{Elements, with_dtype};
@@ -36,6 +36,12 @@ impl AttentionReference {
         let of = |error: AttentionError| BenchError::Library(error.into());
         with_dtype!(problem.dtype, T => {
             let [q, k, v] = operands.views::<T>()?;
+            if let Some(sparse) = &operands.sparse {
+                let keys_of = |at: AttentionRow| sparse.keys_of(at.sequence, at.head, at.row);
+                let exact = reference::attention_to(problem, [q, k, v], &rows, &keys_of).map_err(of)?;
+                let tolerance = reference::tolerance_to(problem, [q, k, v], &exact, &keys_of).map_err(of)?;
+                return Ok(Self { exact, tolerance });
+            }
             let exact = reference::attention(problem, q, k, v, &rows).map_err(of)?;
             let tolerance = reference::tolerance(problem, q, k, v, &exact).map_err(of)?;
             Ok(Self { exact, tolerance })

@@ -4,6 +4,7 @@ use hopper_sparse::formats::{FormatError, HeadsLayout, HeadsShape, HeadsStrides,
 #[cfg(feature = "gpu")]
 use hopper_sparse::gpu::{DeviceHeadsView, DeviceHeadsViewMut, DevicePtr};
 use hopper_sparse::ops::attention::Attention;
+use hopper_sparse::ops::attention::blocks::SparseAttention;
 use hopper_sparse::{Dtype, Element};
 
 use super::attention::AttentionWorkload;
@@ -27,6 +28,8 @@ pub struct AttentionOperands {
     pub k: Elements,
     /// Values.
     pub v: Elements,
+    /// The problem with its lists, where the workload has lists.
+    pub sparse: Option<SparseAttention>,
 }
 
 impl AttentionOperands {
@@ -41,6 +44,7 @@ impl AttentionOperands {
             q: draw(workload.num_query_elements()),
             k: draw(workload.num_key_elements()),
             v: draw(workload.num_key_elements()),
+            sparse: workload.sparse(),
             workload: workload.clone(),
         }
     }
@@ -152,7 +156,7 @@ mod tests {
         let problem = Attention::new(Sequences::of_lengths(&[5, 0, 12]), 4, 16, Dtype::Bf16)
             .with_key_heads(2)
             .with_window(Window::CAUSAL);
-        AttentionOperands::of(&AttentionWorkload { problem, seed: 3 })
+        AttentionOperands::of(&AttentionWorkload { problem, listed: None, seed: 3 })
     }
 
     #[test]

@@ -85,6 +85,11 @@ pub trait Contestant {
     /// Bytes that a launch must move at least.
     fn bytes(&self) -> u64;
 
+    /// Bytes that a launch asks of L2, where that limits it.
+    fn l2_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// What was chosen, for the report.
     fn choice(&self) -> String;
 }
@@ -170,6 +175,7 @@ fn admit<'a>(
     row.prepare_ms = Some(start.elapsed().as_secs_f64() * 1e3);
     row.flops = contestant.flops();
     row.bytes = contestant.bytes();
+    row.l2_bytes = contestant.l2_bytes();
     row.note = contestant.choice();
     let verdict = contestant.check()?;
     row.error = Some(verdict.error);

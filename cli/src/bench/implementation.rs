@@ -77,6 +77,11 @@ pub trait Prepared {
     /// The bytes that it must move at least: the operands as it stores them and the result, once each.
     fn bytes(&self) -> u64;
 
+    /// The bytes that its tiles ask of L2 together, where that is what limits it.
+    fn l2_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// What was chosen in preparation, for the report; empty where there was nothing to choose.
     fn choice(&self) -> String {
         String::new()
@@ -91,6 +96,10 @@ pub enum Refusal {
     Ours(ops::Refusal),
     /// The library's own reason, of attention.
     Attention(AttentionError),
+    /// It takes every block of keys, and the workload has lists of them.
+    NoLists,
+    /// It takes lists of blocks of keys, and the workload has none.
+    NotListed,
     /// It multiplies blocks, and A has none.
     NotBlocks,
     /// It takes whole blocks only, and A's last ones reach past the matrix.
@@ -141,6 +150,8 @@ impl fmt::Display for Refusal {
         match self {
             Self::Ours(refusal) => refusal.fmt(f),
             Self::Attention(error) => error.fmt(f),
+            Self::NoLists => f.write_str("it takes every block of keys, and the workload has lists of them"),
+            Self::NotListed => f.write_str("it takes lists of blocks of keys, and the workload has none"),
             Self::NotBlocks => f.write_str("it multiplies blocks, and A is not made of blocks"),
             Self::Ragged { block } => write!(f, "it takes whole blocks only, and {block} does not divide A"),
             Self::TooLarge { what, found, limit } => write!(f, "{what} is {found}, but at most {limit} is taken"),

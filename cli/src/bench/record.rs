@@ -235,6 +235,8 @@ record! {
     flops: u64,
     /// Bytes that one launch must move at least.
     bytes: u64,
+    /// Bytes that one launch asks of L2, where that limits it.
+    l2_bytes: Option<u64>,
     /// What was chosen, or why it was refused or failed.
     note: String,
 }

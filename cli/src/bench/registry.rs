@@ -80,6 +80,8 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     Registered::Product(&all::ours_spmm_csr_cpu::CsrCpu),
     #[cfg(feature = "gpu")]
     Registered::Attention(&all::ours_attention_dense::Dense),
+    #[cfg(feature = "gpu")]
+    Registered::Attention(&all::ours_attention_blocks::Blocks),
     Registered::Product(&all::naive_spmm_cpu::NaiveCpu),
     Registered::Attention(&all::naive_attention_cpu::NaiveCpu),
     #[cfg(feature = "gpu")]

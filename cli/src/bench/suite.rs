@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, Layout};
+use hopper_sparse::ops::attention::blocks::BlockSize;
 use hopper_sparse::ops::attention::{Attention, Sequences};
 use serde::Deserialize;
 
-use super::attention::{AttentionWorkload, Mask};
+use super::attention::{AttentionWorkload, Listed, Mask};
 use super::error::BenchError;
 use super::workload::{Operation, Problem, Product, Source, Workload};
 
@@ -141,7 +142,14 @@ impl Suite {
             .with_keys(keys)
             .with_key_heads(entry.kv_heads.unwrap_or(heads))
             .with_window(entry.mask.unwrap_or_default().into());
-        Ok(AttentionWorkload { problem, seed: entry.seed.ok_or(self.missing("seed"))? })
+        let listed = match (entry.key_blocks, entry.block) {
+            (None, _) => None,
+            (Some(count), Some(Block(BlockShape { rows: 64, cols: 64 }))) => Some((BlockSize::B64, count)),
+            (Some(count), Some(Block(BlockShape { rows: 128, cols: 128 }))) => Some((BlockSize::B128, count)),
+            (Some(_), _) => return Err(self.missing("block")),
+        };
+        let listed = listed.map(|(block, count)| Listed { block, count });
+        Ok(AttentionWorkload { problem, listed, seed: entry.seed.ok_or(self.missing("seed"))? })
     }
 }
 
@@ -252,6 +260,7 @@ entry! {
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
+    key_blocks: usize,
     mask: Mask,
     dtype: DtypeName,
     seed: u64,
@@ -360,7 +369,7 @@ mod tests {
     #[test]
     fn the_attention_suite_is_a_grid_of_equal_cost_and_a_few_more() {
         let workloads = Suite::load("attention").and_then(|suite| suite.workloads(None)).expect("it parses");
-        assert_eq!(workloads.len(), 3 * 2 * 5 + 3);
+        assert_eq!(workloads.len(), 3 * 2 * 5 + 5);
         let find = |name: &str| {
             let workload = workloads.iter().find(|workload| workload.name == name).expect(name);
             let Problem::Attention(attention) = &workload.problem else { panic!("{name} is no attention") };
@@ -377,6 +386,12 @@ mod tests {
         assert_eq!((grouped.problem.num_query_heads, grouped.problem.num_key_heads), (32, 8));
         let decode = find("decode-d128-8k");
         assert_eq!((decode.problem.queries.longest(), decode.problem.keys.longest()), (1, 8192));
+        for (name, block, count) in
+            [("blocks64-topk64-109k", BlockSize::B64, 64), ("blocks128-topk32-109k", BlockSize::B128, 32)]
+        {
+            assert_eq!(find(name).listed, Some(Listed { block, count }));
+            assert_eq!((find(name).problem.keys.longest(), find(name).problem.num_query_heads), (109_632, 7));
+        }
         let packed = find("packed-d128-causal");
         assert_eq!(packed.problem.queries.extents(), (1, 16384));
         assert!(

@@ -139,10 +139,14 @@ pub struct AttentionTolerance {
     pub lse: Tolerance,
 }
 
+/// The keys that a row sees, ascending, where a problem's window does not say it all.
+pub type KeysOfRow<'a> = dyn Fn(AttentionRow) -> Vec<usize> + Sync + 'a;
+
 /// The problem's tensors, of the problem's shapes.
 #[derive(Clone, Copy)]
 struct Inputs<'a, T> {
     problem: &'a Attention,
+    keys_of: Option<&'a KeysOfRow<'a>>,
     q: HeadsView<'a, T>,
     k: HeadsView<'a, T>,
     v: HeadsView<'a, T>,
@@ -157,27 +161,30 @@ struct Seen<'a, T> {
 impl<'a, T: Element> Inputs<'a, T> {
     fn new(
         problem: &'a Attention,
-        q: HeadsView<'a, T>,
-        k: HeadsView<'a, T>,
-        v: HeadsView<'a, T>,
+        [q, k, v]: [HeadsView<'a, T>; 3],
+        keys_of: Option<&'a KeysOfRow<'a>>,
     ) -> Result<Self, AttentionError> {
         problem.check()?;
         let tensors = [(AttentionTensor::Q, q), (AttentionTensor::K, k), (AttentionTensor::V, v)];
         tensors.into_iter().try_for_each(|(tensor, view)| problem.check_shape(tensor, view.shape()))?;
-        Ok(Self { problem, q, k, v })
+        Ok(Self { problem, keys_of, q, k, v })
     }
 
-    fn seen(&self, AttentionRow { sequence, head, row }: AttentionRow) -> Seen<'a, T> {
-        let problem = self.problem;
+    fn seen(&self, at: AttentionRow) -> Seen<'a, T> {
+        let (problem, AttentionRow { sequence, head, row }) = (self.problem, at);
         let (num_queries, num_keys) = (problem.queries.len_of(sequence), problem.keys.len_of(sequence));
         assert!(row < num_queries, "row {row} of {num_queries} of sequence {sequence}");
         let (batch, token) = problem.queries.place(sequence, row);
         let key_head = problem.key_head_of(head);
-        let keys = problem.window.keys_of(row, num_queries, num_keys).map(|key| {
+        let rows_of = |key| {
             let (batch, token) = problem.keys.place(sequence, key);
             (self.k.row(batch, token, key_head), self.v.row(batch, token, key_head))
-        });
-        Seen { query: self.q.row(batch, token, head), keys: keys.collect() }
+        };
+        let keys = match self.keys_of {
+            Some(keys_of) => keys_of(at).into_iter().map(rows_of).collect(),
+            None => problem.window.keys_of(row, num_queries, num_keys).map(rows_of).collect(),
+        };
+        Seen { query: self.q.row(batch, token, head), keys }
     }
 }
 
@@ -198,7 +205,27 @@ pub fn attention<T: Element>(
     v: HeadsView<'_, T>,
     rows: &[AttentionRow],
 ) -> Result<AttentionExact, AttentionError> {
-    let inputs = Inputs::new(problem, q, k, v)?;
+    Ok(exact_rows(Inputs::new(problem, [q, k, v], None)?, rows))
+}
+
+/// As [`attention`], where rows see other keys than the window says.
+///
+/// # Errors
+/// As [`attention`].
+///
+/// # Panics
+/// As [`attention`], and where `keys_of` names a key that there is not.
+pub fn attention_to<T: Element>(
+    problem: &Attention,
+    tensors: [HeadsView<'_, T>; 3],
+    rows: &[AttentionRow],
+    keys_of: &KeysOfRow<'_>,
+) -> Result<AttentionExact, AttentionError> {
+    Ok(exact_rows(Inputs::new(problem, tensors, Some(keys_of))?, rows))
+}
+
+fn exact_rows<T: Element>(inputs: Inputs<'_, T>, rows: &[AttentionRow]) -> AttentionExact {
+    let problem = inputs.problem;
     let exact: Vec<ExactRow> = rows.par_iter().map(|&row| exact_row(problem, &inputs.seen(row))).collect();
     let places: Vec<usize> = rows.iter().map(|row| problem.lse_index(row.sequence, row.head, row.row)).collect();
     let dense = |num_cols, of: fn(&ExactRow) -> &[f64]| {
@@ -213,12 +240,12 @@ pub fn attention<T: Element>(
         values: dense(num_cols, values),
         magnitudes: dense(num_cols, magnitudes),
     };
-    Ok(AttentionExact {
+    AttentionExact {
         rows: rows.to_vec(),
         problem: problem.clone(),
         values: exact(problem.head_dim, |row| &row.values, |row| &row.magnitudes),
         lse: exact(1, |row| &row.lse, |row| &row.lse_magnitude),
-    })
+    }
 }
 
 /// One row of an [`AttentionExact`].
@@ -284,13 +311,17 @@ pub fn textbook<T: Element>(
     v: HeadsView<'_, T>,
     rows: &[AttentionRow],
 ) -> Result<(Dense<T>, Vec<f32>), AttentionError> {
-    let inputs = Inputs::new(problem, q, k, v)?;
+    Ok(textbook_rows(Inputs::new(problem, [q, k, v], None)?, rows))
+}
+
+fn textbook_rows<T: Element>(inputs: Inputs<'_, T>, rows: &[AttentionRow]) -> (Dense<T>, Vec<f32>) {
+    let problem = inputs.problem;
     let computed: Vec<(Vec<T>, f32)> = rows.par_iter().map(|&row| textbook_row(problem, &inputs.seen(row))).collect();
     let mut values = Dense::zeros(rows.len(), problem.head_dim, Layout::RowMajor);
     for ((row, _), to) in computed.iter().zip(values.data_mut().chunks_exact_mut(problem.head_dim)) {
         to.copy_from_slice(row);
     }
-    Ok((values, computed.into_iter().map(|(_, lse)| lse).collect()))
+    (values, computed.into_iter().map(|(_, lse)| lse).collect())
 }
 
 fn textbook_row<T: Element>(problem: &Attention, seen: &Seen<'_, T>) -> (Vec<T>, f32) {
@@ -340,7 +371,27 @@ pub fn tolerance<T: Element>(
     v: HeadsView<'_, T>,
     exact: &AttentionExact,
 ) -> Result<AttentionTolerance, AttentionError> {
-    let (values, lse) = textbook(problem, q, k, v, &exact.rows)?;
+    Ok(tolerance_of(Inputs::new(problem, [q, k, v], None)?, exact))
+}
+
+/// As [`tolerance`], where rows see other keys than the window says.
+///
+/// # Errors
+/// As [`attention`].
+///
+/// # Panics
+/// As [`attention_to`].
+pub fn tolerance_to<T: Element>(
+    problem: &Attention,
+    tensors: [HeadsView<'_, T>; 3],
+    exact: &AttentionExact,
+    keys_of: &KeysOfRow<'_>,
+) -> Result<AttentionTolerance, AttentionError> {
+    Ok(tolerance_of(Inputs::new(problem, tensors, Some(keys_of))?, exact))
+}
+
+fn tolerance_of<T: Element>(inputs: Inputs<'_, T>, exact: &AttentionExact) -> AttentionTolerance {
+    let (values, lse) = textbook_rows(inputs, &exact.rows);
     let of_values = ErrorReport::of_rows(&exact.values, |index, col| values.get(index, col));
     let of_lse = ErrorReport::of_rows(&exact.lse, |index, _| lse[index]);
     let rounding_of_row = |value, magnitude| rounding(value, T::DTYPE) + rounding(magnitude, T::DTYPE);
@@ -354,7 +405,7 @@ pub fn tolerance<T: Element>(
         // 2^-21: two of the approximations, each of which is exact to about 2^-22.
         4.0 * (rounding(value, Dtype::F32) + rounding(magnitude, Dtype::F32)) + 2f64.powi(-21)
     });
-    Ok(AttentionTolerance { values, lse })
+    AttentionTolerance { values, lse }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 pub mod naive_attention_cpu;
 pub mod naive_spmm_cpu;
 #[cfg(feature = "gpu")]
+pub mod ours_attention_blocks;
+#[cfg(feature = "gpu")]
 pub mod ours_attention_dense;
 #[cfg(feature = "gpu")]
 pub mod ours_spmm_bcsr;

@@ -23,7 +23,10 @@ impl Implementation<AttentionOperands> for Dense {
     }
 
     fn supports(&self, workload: &AttentionWorkload) -> Result<(), Refusal> {
-        Ok(workload.problem.check()?)
+        match workload.listed {
+            None => Ok(workload.problem.check()?),
+            Some(_) => Err(Refusal::NoLists),
+        }
     }
 
     fn prepare<'a>(

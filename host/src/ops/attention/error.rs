@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::blocks::KeyListError;
 use crate::element::Dtype;
 use crate::formats::{HeadsAxis, HeadsShape};
 
@@ -67,6 +68,8 @@ pub enum AttentionError {
         /// The softcap.
         softcap: f32,
     },
+    /// The lists of keys, or that they are lists of another problem.
+    Lists(KeyListError),
     /// There are not as many sequences of queries as of keys.
     NumSequences {
         /// Of queries.
@@ -194,6 +197,7 @@ impl fmt::Display for AttentionError {
             ),
             Self::Scale { scale } => write!(f, "the scale is {scale}, but must be a positive number"),
             Self::Softcap { softcap } => write!(f, "the softcap is {softcap}, but must be a positive number"),
+            Self::Lists(error) => error.fmt(f),
             Self::NumSequences { queries, keys } => {
                 write!(f, "there are queries of {queries} sequences, but keys of {keys}")
             }
@@ -231,3 +235,9 @@ impl fmt::Display for AttentionError {
 }
 
 impl std::error::Error for AttentionError {}
+
+impl From<KeyListError> for AttentionError {
+    fn from(error: KeyListError) -> Self {
+        Self::Lists(error)
+    }
+}

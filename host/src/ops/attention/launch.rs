@@ -43,6 +43,9 @@ pub(super) struct Tensors {
 pub(super) struct Lists {
     pub(super) tiles: DevicePtr,
     pub(super) tile_offsets: DevicePtr,
+    /// Of no element where tiles have no lists of keys, and so are the columns.
+    pub(super) blocks: DevicePtr,
+    pub(super) columns: DevicePtr,
 }
 
 /// Where the parts of rows lie; nowhere where there are none.
@@ -177,8 +180,8 @@ impl AttentionPlan {
                 left: bound(problem.window.left),
                 right: bound(problem.window.right),
                 diagonal_step: i32::from(pass.kind() == PassKind::Queries),
-                blocks: DevicePtr::NULL.array(),
-                columns: DevicePtr::NULL.array(),
+                blocks: lists.blocks.array(),
+                columns: lists.columns.array(),
                 partial: partial.as_mut_ptr(),
                 query_shift: if pass.kind() == PassKind::Queries { shift(&problem.queries) } else { 0 },
                 key_shift: shift(&problem.keys),

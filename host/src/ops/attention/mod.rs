@@ -24,9 +24,12 @@
 //! Q and O have the shape [`Attention::query_shape`], K and V [`Attention::key_shape`]; where rows lie is free, as long as
 //! each begins at a multiple of 16 bytes. Log-sum-exps are natural logarithms, [`Attention::lse_shape`].
 //!
+//! Lists of the keys that blocks of queries see, estimated or given: [`blocks`].
+//!
 //! Which kernel a sequence gets, which tiles and in which order each tile takes its keys depends on that sequence and the
 //! problem's options alone: its part of O has the same bits in any batch.
 
+pub mod blocks;
 mod error;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod launch;

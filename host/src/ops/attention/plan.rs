@@ -16,6 +16,7 @@ pub(super) use one_query::Combination;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 pub(super) use one_query::CombinedRow;
 pub use one_query::{OneQuery, Whole};
+pub(super) use pass::KeyEntries;
 pub use pass::{Pass, PassKind};
 
 /// The most tiles: a kernel numbers the three entries of each.
@@ -122,7 +123,7 @@ impl Attention {
     }
 
     /// Whether the tiles and the rows of the workspace, of all sequences together, can be numbered.
-    fn check_counts(&self, of_sequence: impl Fn(usize) -> (u64, u64)) -> Result<(), AttentionError> {
+    pub(super) fn check_counts(&self, of_sequence: impl Fn(usize) -> (u64, u64)) -> Result<(), AttentionError> {
         let (tiles, rows) = match (&self.queries, &self.keys) {
             (Sequences::Equal { batch: 1.., .. }, Sequences::Equal { batch, .. }) => {
                 let (tiles, rows) = of_sequence(0);
@@ -143,7 +144,7 @@ impl Attention {
     }
 }
 
-const fn kernel_dtype(dtype: Dtype) -> Option<KernelDtype> {
+pub(super) const fn kernel_dtype(dtype: Dtype) -> Option<KernelDtype> {
     match dtype {
         Dtype::Bf16 => Some(KernelDtype::Bf16),
         Dtype::F16 => Some(KernelDtype::F16),
@@ -152,6 +153,12 @@ const fn kernel_dtype(dtype: Dtype) -> Option<KernelDtype> {
 }
 
 impl AttentionPlan {
+    /// One launch, unless it is of no tile.
+    pub(super) fn of_pass(problem: Attention, pass: Pass) -> Self {
+        let passes = if pass.num_tiles() == 0 { Vec::new() } else { vec![pass] };
+        Self { problem, passes, combination: None }
+    }
+
     /// The problem.
     pub fn problem(&self) -> &Attention {
         &self.problem

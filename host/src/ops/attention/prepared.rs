@@ -38,6 +38,8 @@ struct PreparedPass {
     kernel: Kernel,
     tiles: DeviceBuffer<[u32; 4]>,
     tile_offsets: DeviceBuffer<u32>,
+    blocks: DeviceBuffer<u32>,
+    columns: DeviceBuffer<u32>,
 }
 
 /// What combines parts of rows.
@@ -54,7 +56,24 @@ impl PreparedPass {
             kernel: device.kernel(pass.configuration().spec)?,
             tiles: DeviceBuffer::from_slice(device, &pass.tile_words())?,
             tile_offsets: DeviceBuffer::from_slice(device, offsets)?,
+            blocks: DeviceBuffer::from_slice(device, &pass.entries().blocks)?,
+            columns: DeviceBuffer::from_slice(device, &pass.entries().columns)?,
         })
+    }
+
+    fn num_bytes(&self) -> usize {
+        let Self { kernel: _, tiles, tile_offsets, blocks, columns } = self;
+        tiles.num_bytes() + tile_offsets.num_bytes() + blocks.num_bytes() + columns.num_bytes()
+    }
+
+    /// Where its lists lie.
+    fn lists(&self) -> Lists {
+        Lists {
+            tiles: self.tiles.ptr(),
+            tile_offsets: self.tile_offsets.ptr(),
+            blocks: self.blocks.ptr(),
+            columns: self.columns.ptr(),
+        }
     }
 }
 
@@ -96,7 +115,7 @@ impl<T: Element> AttentionPrepared<T> {
 
     /// Device memory held for the plan's lists, in bytes. A launch takes [`AttentionPlan::num_workspace_bytes`] besides.
     pub fn num_bytes(&self) -> usize {
-        self.passes.iter().map(|pass| pass.tiles.num_bytes() + pass.tile_offsets.num_bytes()).sum()
+        self.passes.iter().map(PreparedPass::num_bytes).sum()
     }
 
     /// Launches O = softmax(scale Q K^T) V on `stream` and returns without waiting; with an array for them, the log-sum-exps
@@ -161,8 +180,7 @@ impl<T: Element> AttentionPrepared<T> {
         lse: DevicePtr,
     ) -> Result<(), GpuError> {
         let [map_q, map_o, map_k, map_v, map_key, map_value] = maps.addresses();
-        let lists = Lists { tiles: prepared.tiles.ptr(), tile_offsets: prepared.tile_offsets.ptr() };
-        let arguments = self.plan.arguments(pass, lists, workspace, lse);
+        let arguments = self.plan.arguments(pass, prepared.lists(), workspace, lse);
         let params = (
             map_q,
             map_o,

@@ -11,6 +11,9 @@ const TILE_COST: u64 = 2;
 /// K and V of the heads that are worked on at a time, in bytes: about half of an H200's L2.
 const SECTION_BYTES: u64 = 32 << 20;
 
+/// How uneven a schedule may be for its neighbours' sake.
+const UNEVEN: f64 = 1.2;
+
 /// The tiles that read one head of K and V.
 pub(super) struct Unit {
     /// At least one, in the order in which they would best follow one another.
@@ -63,6 +66,22 @@ impl Schedule {
         order[start..].sort_by_key(|tile| Reverse(cost(tile)));
         let workers = max_workers.min(order.len()).max(1);
         deal(&order, workers)
+    }
+
+    /// Deals the tiles out in their order, each to the worker that would be free first, so that neighbours are worked on at
+    /// the same time: blocks of queries beside each other read many of the same keys.
+    ///
+    /// PERF: 64 x 64 blocks, 64 a block of queries, on an H200: 434 TFLOP/s, and 314 where each worker has neighbours one
+    /// after the other.
+    pub(super) fn side_by_side(mut tiles: Vec<TileWork>, max_workers: usize) -> Self {
+        let workers = max_workers.min(tiles.len()).max(1);
+        let neighbours = deal(&tiles, workers);
+        if neighbours.imbalance() <= UNEVEN {
+            return neighbours;
+        }
+        tiles.sort_by_key(|tile| Reverse(cost(tile)));
+        let longest_first = deal(&tiles, workers);
+        if neighbours.imbalance() > UNEVEN * longest_first.imbalance() { longest_first } else { neighbours }
     }
 
     /// Workers that have tiles.

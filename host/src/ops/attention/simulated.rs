@@ -53,6 +53,8 @@ impl AttentionPlan {
             let lists = Lists {
                 tiles: memory.upload("list of tiles", &pass.tile_words()),
                 tile_offsets: memory.upload("tile offsets", offsets),
+                blocks: memory.upload("lists of keys", &pass.entries().blocks),
+                columns: memory.upload("columns", &pass.entries().columns),
             };
             let mut maps = [DevicePtr::NULL; NUM_MAPS];
             for (address, spec) in maps.iter_mut().zip(self.maps(pass, tensors)) {

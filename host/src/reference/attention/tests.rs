@@ -102,3 +102,26 @@ fn some_rows_are_rows() {
     assert!(some_rows(&asked.with_keys(Sequences::of_lengths(&[0; 4])), 0, 7).is_empty());
     assert!(some_rows(&Attention::new(Sequences::of_lengths(&[]), 1, 8, Dtype::F16), 9, 7).is_empty());
 }
+
+#[test]
+fn rows_see_the_keys_that_are_named() {
+    // Naming what the window shows is the window; naming less is a problem with fewer keys.
+    let causal = problem::<bf16>().with_window(Window::CAUSAL);
+    let tensors = tensors::<bf16>(&causal);
+    let [q, k, v] = [0, 1, 2].map(|index| tensors[index].view());
+    let rows = rows(&causal);
+    let of_window = |at: AttentionRow| {
+        let (queries, keys) = (causal.queries.len_of(at.sequence), causal.keys.len_of(at.sequence));
+        causal.window.keys_of(at.row, queries, keys)
+    };
+    let expected = attention(&causal, q, k, v, &rows).expect("the shapes agree");
+    let named = attention_to(&causal, [q, k, v], &rows, &|at| of_window(at).collect()).expect("the shapes agree");
+    assert_eq!((named.values(), named.lse()), (expected.values(), expected.lse()));
+    let last = attention_to(&causal, [q, k, v], &rows, &|at| of_window(at).rev().take(1).collect()).expect("as above");
+    let alone = causal.with_window(Window::sliding(0));
+    let expected = attention(&alone, q, k, v, &rows).expect("the shapes agree");
+    assert_eq!((last.values(), last.lse()), (expected.values(), expected.lse()));
+    let tolerance = tolerance(&alone, q, k, v, &expected).expect("the shapes agree");
+    let same = tolerance_to(&alone, [q, k, v], &last, &|at| vec![at.row]).expect("the shapes agree");
+    assert_eq!(same, tolerance);
+}

@@ -27,6 +27,23 @@ pub struct Pass {
     pub(super) kind: PassKind,
     pub(super) configuration: &'static Configuration,
     pub(super) schedule: Schedule,
+    pub(super) entries: KeyEntries,
+}
+
+/// The tiles of keys that tiles of O with lists meet; nothing where there are none.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(not(any(test, feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads them"))]
+pub(in crate::ops::attention) struct KeyEntries {
+    /// Where a tile of keys begins, or, with [`COLUMNS`](kernels_gpu::attention::COLUMNS), where among the columns.
+    pub(in crate::ops::attention) blocks: Vec<u32>,
+    /// Numbers of single keys.
+    pub(in crate::ops::attention) columns: Vec<u32>,
+}
+
+/// Workers that a device with `multiprocessors` multiprocessors runs at a time.
+fn max_workers(configuration: &Configuration, multiprocessors: u32) -> usize {
+    let spec = configuration.spec;
+    (multiprocessors.saturating_mul(spec.min_blocks) / spec.cluster).max(1) as usize
 }
 
 impl Pass {
@@ -37,9 +54,19 @@ impl Pass {
         units: Vec<Unit>,
         multiprocessors: u32,
     ) -> Self {
-        let spec = configuration.spec;
-        let workers = (multiprocessors.saturating_mul(spec.min_blocks) / spec.cluster).max(1);
-        Self { kind, configuration, schedule: Schedule::new(units, workers as usize) }
+        let schedule = Schedule::new(units, max_workers(configuration, multiprocessors));
+        Self { kind, configuration, schedule, entries: KeyEntries::default() }
+    }
+
+    /// As [`new`](Self::new), of tiles whose keys are entries of lists.
+    pub(in crate::ops::attention) fn of_lists(
+        configuration: &'static Configuration,
+        tiles: Vec<TileWork>,
+        entries: KeyEntries,
+        multiprocessors: u32,
+    ) -> Self {
+        let schedule = Schedule::side_by_side(tiles, max_workers(configuration, multiprocessors));
+        Self { kind: PassKind::Queries, configuration, schedule, entries }
     }
 
     /// What its rows are.
@@ -81,6 +108,12 @@ impl Pass {
     #[cfg_attr(not(any(test, feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads it"))]
     pub(in crate::ops::attention) fn lists(&self) -> (&[TileWork], &[u32]) {
         (&self.schedule.tiles, &self.schedule.offsets)
+    }
+
+    /// The tiles of keys, to which tiles with lists refer.
+    #[cfg_attr(not(any(test, feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads it"))]
+    pub(in crate::ops::attention) fn entries(&self) -> &KeyEntries {
+        &self.entries
     }
 }
 

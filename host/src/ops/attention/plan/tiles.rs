@@ -9,7 +9,7 @@ use crate::ops::attention::{Attention, Sequences};
 
 impl Attention {
     /// Tiles of a sequence whose rows are its queries, `rows` a tile.
-    pub(super) fn num_query_tiles(&self, rows: usize, sequence: usize) -> u64 {
+    pub(in crate::ops::attention) fn num_query_tiles(&self, rows: usize, sequence: usize) -> u64 {
         (self.queries.len_of(sequence).div_ceil(rows) as u64).saturating_mul(self.num_query_heads as u64)
     }
 
@@ -33,7 +33,13 @@ impl Attention {
     /// The tile of a head of a sequence that begins at `row`.
     ///
     /// All numbers fit, since [`check_sizes`](Self::check) has passed.
-    fn tile(&self, configuration: &Configuration, sequence: usize, head: usize, row: usize) -> TileWork {
+    pub(in crate::ops::attention) fn tile(
+        &self,
+        configuration: &Configuration,
+        sequence: usize,
+        head: usize,
+        row: usize,
+    ) -> TileWork {
         let (num_queries, num_keys) = (self.queries.len_of(sequence), self.keys.len_of(sequence));
         let last_row = (row + configuration.rows).min(num_queries) - 1;
         // From row to row, neither bound of what is seen moves backwards.
