@@ -9,11 +9,12 @@ use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, FormatError, Layout};
 use hopper_sparse::generate::GeneratorSpec;
 
+use crate::attention::AttentionArgs;
 use crate::bench::BenchArgs;
 use hopper_sparse::io::Existing;
 use hopper_sparse::io::matrix_market::{ComplexPolicy, ExplicitZeros, ReadOptions};
 
-/// Sparse matrix products on NVIDIA Hopper, with kernels written in Rust.
+/// Sparse matrix products and attention on NVIDIA Hopper, with kernels written in Rust.
 #[derive(Debug, Parser)]
 #[command(name = "hopper-sparse", version, about, after_help = EXAMPLES, propagate_version = true)]
 pub struct Cli {
@@ -26,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   hopper-sparse spmm --gen fem:20000 --cols 128 --check  a generated matrix, checked against float64
   hopper-sparse spmm bcsstk33.mtx --cols 128             a matrix of yours
+  hopper-sparse attention --keys 8192 --causal --check   attention of generated Q, K and V
   hopper-sparse convert bcsstk33.mtx.gz bcsstk33.safetensors --format bcsr:64x64 --dtype bf16
   hopper-sparse info                                     the device and the kernels
   hopper-sparse bench run smoke                          the implementations beside each other
@@ -38,6 +40,8 @@ Exit codes: 0 done, 1 failed (a file, the device, a check), 2 the request cannot
 pub enum Command {
     /// Multiply a sparse matrix by a dense one: C = alpha A B + beta C
     Spmm(SpmmArgs),
+    /// Compute attention: O = softmax(Q K^T) V
+    Attention(AttentionArgs),
     /// Convert between Matrix Market and packed safetensors
     Convert(ConvertArgs),
     /// Show the device, its driver and the kernels

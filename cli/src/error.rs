@@ -67,6 +67,7 @@ impl From<hopper_sparse::Error> for CliError {
     fn from(error: hopper_sparse::Error) -> Self {
         match error {
             hopper_sparse::Error::Plan(error) => Self::usage(error),
+            hopper_sparse::Error::Attention(error) => Self::usage(error),
             error => Self::failure(error),
         }
     }

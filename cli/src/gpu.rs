@@ -1,6 +1,7 @@
 //! The GPU, as the verbs need it.
 
-use hopper_sparse::gpu::Device;
+use hopper_sparse::Error;
+use hopper_sparse::gpu::{Device, Event, GpuError, Stream};
 use hopper_std::KernelSpec;
 
 use crate::error::{CliError, Result};
@@ -55,5 +56,34 @@ impl Gpu {
             local_bytes: kernel.local_bytes(),
             blocks_per_multiprocessor: kernel.max_active_blocks(),
         })
+    }
+}
+
+/// A stream, and the events around a launch.
+pub struct Timer {
+    stream: Stream,
+    start: Event,
+    end: Event,
+}
+
+impl Timer {
+    /// A stream of its own.
+    ///
+    /// # Errors
+    /// A failure of the driver.
+    pub fn new(gpu: &Gpu) -> Result<Self, GpuError> {
+        let device = gpu.device();
+        Ok(Self { stream: Stream::new(device)?, start: Event::new(device)?, end: Event::new(device)? })
+    }
+
+    /// Seconds between the launches before `work` and the end of what it launches; waits for that.
+    ///
+    /// # Errors
+    /// What `work` failed at, or a failure of the device.
+    pub fn time(&self, work: impl FnOnce(&Stream) -> Result<(), Error>) -> Result<f64, Error> {
+        self.start.record(&self.stream)?;
+        work(&self.stream)?;
+        self.end.record(&self.stream)?;
+        Ok(f64::from(self.end.elapsed_ms(&self.start)?) * 1e-3)
     }
 }

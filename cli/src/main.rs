@@ -1,6 +1,7 @@
 //! The `hopper-sparse` command.
 
 mod args;
+mod attention;
 mod bench;
 mod choose;
 mod convert;
@@ -14,6 +15,7 @@ mod memory;
 mod output;
 mod progress;
 mod random;
+mod samples;
 mod spmm;
 mod statistics;
 mod table;
@@ -42,6 +44,7 @@ fn run(command: Command) -> Result<()> {
     output::remove_scratch_on_interrupt()?;
     match command {
         Command::Spmm(args) => spmm::run(&args),
+        Command::Attention(args) => attention::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Bench(args) => {

@@ -43,6 +43,14 @@ impl Random {
     }
 }
 
+/// Number `index` of the stream `stream`: normal, with mean 0 and variance 1 (Box and Muller, 1958).
+pub fn normal_at(stream: u64, index: u64) -> f32 {
+    // In (0, 1], so that the logarithm is finite; the angle in turns.
+    let radius = (Random::at(stream, 2 * index) + 1.0) / 2.0 + f32::EPSILON / 4.0;
+    let angle = Random::at(stream, 2 * index + 1);
+    (-2.0 * radius.ln()).sqrt() * (angle * core::f32::consts::PI).cos()
+}
+
 /// A matrix of values spread evenly over [-1, 1), each a function of seed, row and column alone.
 pub fn dense<T: Element>(num_rows: usize, num_cols: usize, layout: Layout, seed: u64) -> Dense<T> {
     Dense::from_fn(num_rows, num_cols, layout, |row, col| {
@@ -71,6 +79,16 @@ mod tests {
         let square: f32 = values.iter().map(|value| value * value).sum::<f32>() / values.len() as f32;
         assert!(mean.abs() < 0.03, "{mean}");
         assert!((square - 1.0 / 3.0).abs() < 0.02, "{square}");
+    }
+
+    #[test]
+    fn normal_values_have_the_moments_of_their_kind() {
+        let values: Vec<f64> = (0..20_000).map(|index| f64::from(normal_at(5, index))).collect();
+        let moment = |power| values.iter().map(|value| value.powi(power)).sum::<f64>() / values.len() as f64;
+        assert!(values.iter().all(|value| value.is_finite()));
+        assert!(moment(1).abs() < 0.03, "{}", moment(1));
+        assert!((moment(2) - 1.0).abs() < 0.05, "{}", moment(2));
+        assert!((moment(4) - 3.0).abs() < 0.3, "{}", moment(4));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use crate::formats::FormatError;
 use crate::generate::GeneratorError;
 use crate::io::IoError;
 use crate::ops::PlanError;
+use crate::ops::attention::AttentionError;
+use crate::ops::attention::blocks::KeyListError;
 
 /// Everything that this library can refuse or fail at.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub enum Error {
     Generate(GeneratorError),
     /// A problem was posed that no plan serves.
     Plan(PlanError),
+    /// A problem of attention that no plan serves, or a tensor that is not the problem's.
+    Attention(AttentionError),
     /// The device, its driver or its memory.
     #[cfg(feature = "gpu")]
     Gpu(crate::gpu::GpuError),
@@ -37,6 +41,7 @@ impl fmt::Display for Error {
             Self::Io(error) => error.fmt(f),
             Self::Generate(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
+            Self::Attention(error) => error.fmt(f),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.fmt(f),
             #[cfg(feature = "sim")]
@@ -52,6 +57,7 @@ impl std::error::Error for Error {
             Self::Io(error) => error.source(),
             Self::Generate(error) => error.source(),
             Self::Plan(error) => error.source(),
+            Self::Attention(error) => error.source(),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.source(),
             #[cfg(feature = "sim")]
@@ -81,6 +87,18 @@ impl From<GeneratorError> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         Self::Plan(error)
+    }
+}
+
+impl From<AttentionError> for Error {
+    fn from(error: AttentionError) -> Self {
+        Self::Attention(error)
+    }
+}
+
+impl From<KeyListError> for Error {
+    fn from(error: KeyListError) -> Self {
+        Self::Attention(error.into())
     }
 }
 

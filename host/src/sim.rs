@@ -1,8 +1,9 @@
 //! The kernels on the CPU, instruction by instruction, in a simulator that finds what only a GPU would show.
 //!
-//! [`BcsrPlan::simulate`](crate::ops::bcsr::BcsrPlan::simulate) and
-//! [`CsrPlan::simulate`](crate::ops::csr::CsrPlan::simulate) run a plan's kernel, with the arguments and tensor maps that a
-//! device would be given. A simulated thread takes about a microsecond for an instruction: this is for small matrices.
+//! [`BcsrPlan::simulate`](crate::ops::bcsr::BcsrPlan::simulate),
+//! [`CsrPlan::simulate`](crate::ops::csr::CsrPlan::simulate) and
+//! [`AttentionPlan::simulate`](crate::ops::attention::AttentionPlan::simulate) run a plan's kernel, with the arguments and
+//! tensor maps that a device would be given. A simulated thread takes about a microsecond for an instruction: this is for small matrices.
 //!
 //! ```
 //! use hopper_sparse::formats::{Dense, DenseView, DenseViewMut, Layout, CsrView};
@@ -122,8 +123,13 @@ impl SimulatedMemory {
     /// Copies a matrix back, gaps included.
     pub(crate) fn download<U: Element>(&self, matrix: Placed, c: &mut DenseViewMut<'_, U>) {
         let len = matrix.shape.reach().unwrap_or(0);
-        let elements = self.0.download(matrix.address.as_mut_ptr::<U>().cast_const(), len);
-        c.data_mut()[..len].copy_from_slice(&elements);
+        self.download_slice(matrix.address, &mut c.data_mut()[..len]);
+    }
+
+    /// Copies elements back.
+    pub(crate) fn download_slice<T: Pod>(&self, address: DevicePtr, elements: &mut [T]) {
+        let found = self.0.download(address.as_mut_ptr::<T>().cast_const(), elements.len());
+        elements.copy_from_slice(&found);
     }
 
     /// A tensor map, of the description that a device's would be made of.

@@ -5,6 +5,7 @@
 //! numbers that the host needs: tiles, boxes, argument layouts. [`probe`] is not a family: kernels of one instruction.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
+pub mod attention;
 pub mod bcsr;
 pub mod csr;
 pub mod probe;
@@ -14,5 +15,9 @@ use hopper_std::KernelSpec;
 /// The specification of every exported kernel.
 pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
     let bcsr = bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
-    bcsr.chain(csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec)).chain(probe::specs())
+    let attention = attention::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
+    attention
+        .chain(bcsr)
+        .chain(csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec))
+        .chain(probe::specs())
 }

@@ -5,6 +5,9 @@
 
 #![allow(dead_code, reason = "each test program uses a part of the suite")]
 
+pub mod attention;
+pub mod attention_blocks;
+pub mod one_query;
 pub mod operands;
 pub mod products;
 

@@ -23,6 +23,14 @@ pub struct Gpu {
 /// Bytes on the device, without a type: each implementation reads them as it was told.
 pub struct DeviceBytes(RefCell<DeviceBuffer<u8>>);
 
+/// The operands of a workload on the device, and the place of its result.
+pub struct DeviceSet {
+    /// As [`Operands::inputs`](super::operands::Operands::inputs) lists them.
+    pub inputs: Vec<DeviceBytes>,
+    /// The result, without gaps.
+    pub output: DeviceBytes,
+}
+
 impl DeviceBytes {
     /// The address; valid while `self` lives.
     pub fn address(&self) -> u64 {

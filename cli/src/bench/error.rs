@@ -5,7 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 use super::implementation::Refusal;
-use super::workload::suite_names;
+use super::peer_process::PeerError;
+use super::suite::suite_names;
 use crate::error::CliError;
 
 /// Why a run, or one implementation in it, came to nothing.
@@ -64,6 +65,13 @@ pub enum BenchError {
     },
     /// An implementation refused the workload while preparing it.
     Refused(Refusal),
+    /// A peer in a process of its own failed.
+    Peer(PeerError),
+    /// The device memory that all implementations share could not be had; the sentence says why.
+    Shared {
+        /// The library's own sentence.
+        reason: String,
+    },
     /// The library failed.
     Library(hopper_sparse::Error),
     /// A vendor's library returned an error code.
@@ -77,6 +85,14 @@ pub enum BenchError {
 }
 
 impl BenchError {
+    /// The same once more, for another implementation that it concerns.
+    pub fn again(&self) -> Self {
+        match self {
+            Self::Refused(refusal) => Self::Refused(refusal.clone()),
+            error => Self::Shared { reason: error.to_string() },
+        }
+    }
+
     /// Whether the request itself was at fault: exit code 2, not 1.
     pub fn is_usage(&self) -> bool {
         matches!(
@@ -117,6 +133,8 @@ impl fmt::Display for BenchError {
                 write!(f, "{}, line {line}: expected {expected}", path.display())
             }
             Self::Refused(refusal) => refusal.fmt(f),
+            Self::Peer(error) => error.fmt(f),
+            Self::Shared { reason } => f.write_str(reason),
             Self::Library(error) => error.fmt(f),
             #[cfg(feature = "gpu")]
             Self::Vendor { call, status } => write!(f, "{call} returned status {status}"),
@@ -129,6 +147,7 @@ impl std::error::Error for BenchError {
         match self {
             Self::SuiteFile { source, .. } => Some(source),
             Self::File { source, .. } => Some(source),
+            Self::Peer(error) => Some(error),
             Self::Library(error) => Some(error),
             _ => None,
         }
@@ -150,5 +169,14 @@ impl From<hopper_sparse::Error> for BenchError {
 impl From<Refusal> for BenchError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<PeerError> for BenchError {
+    fn from(error: PeerError) -> Self {
+        match error {
+            PeerError::Refused { note } => Self::Refused(Refusal::Peer { note }),
+            error => Self::Peer(error),
+        }
     }
 }

@@ -1,16 +1,18 @@
 //! What is measured: an implementation, and an implementation prepared for one workload.
 //!
-//! A new one is a file in `implementations/` and a line in the [registry](super::registry). The harness owns B and C
-//! (see [`Workspace`]): it poisons C before a check and reads it afterwards, so an implementation cannot vouch for
-//! itself, and all of them read and write the same memory.
+//! A new one is a file in `implementations/` and a line in the [registry](super::registry). The harness owns the operands
+//! and the result (see [`Workspace`]): it poisons the result before a check and reads it afterwards, so an implementation
+//! cannot vouch for itself, and all of them read and write the same memory. What runs in a process of its own is a
+//! [`Peer`](super::peer::Peer) instead.
 
 use core::fmt;
 
 use hopper_sparse::formats::BlockShape;
 use hopper_sparse::ops;
+use hopper_sparse::ops::attention::AttentionError;
 
 use super::error::BenchError;
-use super::workload::{Operation, Workload};
+use super::operands::Operands;
 use super::workspace::Workspace;
 
 /// Where an implementation runs, and so how it is timed.
@@ -31,35 +33,30 @@ impl fmt::Display for Place {
     }
 }
 
-/// A way to compute an [`Operation`].
-pub trait Implementation: Sync {
+/// A way to compute what the operands `O` are for.
+pub trait Implementation<O: Operands>: Sync {
     /// A path, from the general to the particular: `ours/spmm/bcsr`, `vendor/gemm/cublaslt`.
     fn name(&self) -> &'static str;
-
-    /// What it computes.
-    fn operation(&self) -> Operation {
-        Operation::Spmm
-    }
 
     /// Where it runs.
     fn place(&self) -> Place;
 
-    /// Whether it can serve `workload`, decided without a device and without the data.
+    /// Whether it can serve `problem`, decided without a device and without the data.
     ///
     /// # Errors
     /// The reason why not.
-    fn supports(&self, workload: &Workload) -> Result<(), Refusal>;
+    fn supports(&self, problem: &O::Problem) -> Result<(), Refusal>;
 
     /// Does all that need be done once for a matrix: conversion, upload, descriptors, choice of algorithm.
     ///
     /// # Errors
     /// [`BenchError::Refused`] where the data or the machine turn out not to suit; else what failed.
-    fn prepare<'a>(&self, workspace: &'a Workspace<'a>) -> Result<Box<dyn Prepared + 'a>, BenchError>;
+    fn prepare<'a>(&self, workspace: &'a Workspace<'a, O>) -> Result<Box<dyn Prepared + 'a>, BenchError>;
 }
 
 /// A workload ready to run, any number of times.
 pub trait Prepared {
-    /// Computes C of the workspace's dense set number `set` from its B. On the GPU it only enqueues the work.
+    /// Computes the result of the workspace's set number `set` from its inputs. On the GPU it only enqueues the work.
     ///
     /// # Errors
     /// What failed.
@@ -77,8 +74,13 @@ pub trait Prepared {
     /// The floating-point operations that it carries out, a multiply-add being two, with the zeros that it stores.
     fn flops(&self) -> u64;
 
-    /// The bytes that it must move at least: A as it stores it, B and C once each.
+    /// The bytes that it must move at least: the operands as it stores them and the result, once each.
     fn bytes(&self) -> u64;
+
+    /// The bytes that its tiles ask of L2 together, where that is what limits it.
+    fn l2_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// What was chosen in preparation, for the report; empty where there was nothing to choose.
     fn choice(&self) -> String {
@@ -87,11 +89,17 @@ pub trait Prepared {
 }
 
 /// Why an implementation does not take a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The library's own reason.
     Ours(ops::Refusal),
+    /// The library's own reason, of attention.
+    Attention(AttentionError),
+    /// It takes every block of keys, and the workload has lists of them.
+    NoLists,
+    /// It takes lists of blocks of keys, and the workload has none.
+    NotListed,
     /// It multiplies blocks, and A has none.
     NotBlocks,
     /// It takes whole blocks only, and A's last ones reach past the matrix.
@@ -125,6 +133,11 @@ pub enum Refusal {
         /// The function that said so.
         call: &'static str,
     },
+    /// A peer in a process of its own says so.
+    Peer {
+        /// Its own sentence.
+        note: String,
+    },
     /// There is no device to run on; the sentence says why.
     NoDevice {
         /// The device layer's own sentence.
@@ -136,6 +149,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ours(refusal) => refusal.fmt(f),
+            Self::Attention(error) => error.fmt(f),
+            Self::NoLists => f.write_str("it takes every block of keys, and the workload has lists of them"),
+            Self::NotListed => f.write_str("it takes lists of blocks of keys, and the workload has none"),
             Self::NotBlocks => f.write_str("it multiplies blocks, and A is not made of blocks"),
             Self::Ragged { block } => write!(f, "it takes whole blocks only, and {block} does not divide A"),
             Self::TooLarge { what, found, limit } => write!(f, "{what} is {found}, but at most {limit} is taken"),
@@ -144,9 +160,15 @@ impl fmt::Display for Refusal {
             }
             Self::FunctionMissing { library, function } => write!(f, "this machine's {library} has no {function}"),
             Self::VendorUnsupported { call } => write!(f, "{call} does not support this product"),
-            Self::NoDevice { reason } => f.write_str(reason),
+            Self::Peer { note: reason } | Self::NoDevice { reason } => f.write_str(reason),
         }
     }
 }
 
 impl std::error::Error for Refusal {}
+
+impl From<AttentionError> for Refusal {
+    fn from(error: AttentionError) -> Self {
+        Self::Attention(error)
+    }
+}

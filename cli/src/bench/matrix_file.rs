@@ -8,7 +8,7 @@ use hopper_sparse::{Dtype, Element};
 
 use super::elements::Elements;
 use super::error::BenchError;
-use super::operands::Compressed;
+use super::product_operands::Compressed;
 
 /// The numbers of rows and columns of the matrix in a file, and its entries, rounded to `dtype`.
 ///

@@ -6,7 +6,11 @@
 //! of clock or temperature meets all of them alike. A wrong result has no time.
 #![cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "half of the harness serves implementations on a device"))]
 
-mod check;
+mod arena;
+mod attention;
+mod attention_check;
+mod attention_operands;
+mod contest;
 #[cfg(feature = "gpu")]
 mod device;
 mod elements;
@@ -17,14 +21,18 @@ mod implementations;
 mod limits;
 mod machine;
 mod matrix_file;
-mod measure;
 mod on_cpu;
 mod operands;
+mod peer;
+mod peer_process;
+mod product_check;
+mod product_operands;
 mod record;
 mod registry;
 mod report;
 mod run;
 mod session;
+mod suite;
 #[cfg(feature = "gpu")]
 mod vendor;
 mod workload;

@@ -8,11 +8,11 @@ use hopper_sparse::formats::{CsrView, DenseView, DenseViewMut};
 use super::elements::with_dtype;
 use super::error::BenchError;
 use super::implementation::{Implementation, Place, Prepared, Refusal};
-use super::operands::{compressed_bytes, product_flops};
-use super::workload::Workload;
+use super::product_operands::{ProductOperands, compressed_bytes, product_flops};
+use super::workload::Product;
 use super::workspace::Workspace;
 
-/// An [`Implementation`] that multiplies A as it lies in the operands: for every workload, and with nothing to prepare.
+/// An [`Implementation`] that multiplies A as it lies in the operands: for every product, and with nothing to prepare.
 pub trait CpuProduct: Sync {
     /// The implementation's name.
     const NAME: &'static str;
@@ -28,7 +28,7 @@ pub trait CpuProduct: Sync {
     ) -> hopper_sparse::Result<()>;
 }
 
-impl<P: CpuProduct + 'static> Implementation for P {
+impl<P: CpuProduct + 'static> Implementation<ProductOperands> for P {
     fn name(&self) -> &'static str {
         P::NAME
     }
@@ -37,27 +37,27 @@ impl<P: CpuProduct + 'static> Implementation for P {
         Place::Cpu
     }
 
-    fn supports(&self, _: &Workload) -> Result<(), Refusal> {
+    fn supports(&self, _: &Product) -> Result<(), Refusal> {
         Ok(())
     }
 
-    fn prepare<'a>(&self, workspace: &'a Workspace<'a>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
+    fn prepare<'a>(&self, workspace: &'a Workspace<'a, ProductOperands>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
         workspace.operands().entries();
         Ok(Box::new(Ready { workspace, product: PhantomData::<P> }))
     }
 }
 
 struct Ready<'a, P> {
-    workspace: &'a Workspace<'a>,
+    workspace: &'a Workspace<'a, ProductOperands>,
     product: PhantomData<P>,
 }
 
 impl<P: CpuProduct> Prepared for Ready<'_, P> {
     fn launch(&mut self, _: usize) -> Result<(), BenchError> {
         let operands = self.workspace.operands();
-        let mut c = self.workspace.host_c().borrow_mut();
-        let workload = &operands.workload;
-        with_dtype!(workload.dtype, T => with_dtype!(workload.c_dtype, U => {
+        let mut c = self.workspace.host_output().borrow_mut();
+        let product = &operands.product;
+        with_dtype!(product.dtype, T => with_dtype!(product.c_dtype, U => {
             let (a, b) = (operands.csr_view::<T>(), operands.b_view::<T>()?);
             P::multiply(a, b, &mut operands.c_view_mut::<U>(&mut c)?).map_err(BenchError::Library)
         }))
@@ -65,11 +65,11 @@ impl<P: CpuProduct> Prepared for Ready<'_, P> {
 
     fn flops(&self) -> u64 {
         let operands = self.workspace.operands();
-        product_flops(operands.num_entries(), operands.workload.n)
+        product_flops(operands.num_entries(), operands.product.n)
     }
 
     fn bytes(&self) -> u64 {
         let operands = self.workspace.operands();
-        compressed_bytes(operands.entries()) + operands.workload.dense_bytes()
+        compressed_bytes(operands.entries()) + operands.product.dense_bytes()
     }
 }

@@ -1,33 +1,107 @@
 //! Every implementation, once. A new one is a file in `implementations/` and a line here.
 
+use super::attention_operands::AttentionOperands;
 use super::error::BenchError;
-use super::implementation::Implementation;
+use super::implementation::{Implementation, Place};
 use super::implementations as all;
+use super::peer::Peer;
+use super::product_operands::ProductOperands;
+use super::workload::Operation;
+
+/// An implementation, by what it computes and how it is reached.
+#[derive(Clone, Copy)]
+pub enum Registered {
+    /// A product.
+    Product(&'static dyn Implementation<ProductOperands>),
+    /// Attention.
+    Attention(&'static dyn Implementation<AttentionOperands>),
+    /// Attention, in a process of its own.
+    AttentionPeer(&'static Peer),
+}
+
+impl Registered {
+    /// Its name: kind, operation, variant.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Product(implementation) => implementation.name(),
+            Self::Attention(implementation) => implementation.name(),
+            Self::AttentionPeer(peer) => peer.name,
+        }
+    }
+
+    /// What it computes.
+    pub fn operation(self) -> Operation {
+        match self {
+            Self::Product(_) => Operation::Spmm,
+            Self::Attention(_) | Self::AttentionPeer(_) => Operation::Attention,
+        }
+    }
+
+    /// It, where it computes products.
+    pub fn product(self) -> Option<&'static dyn Implementation<ProductOperands>> {
+        match self {
+            Self::Product(implementation) => Some(implementation),
+            _ => None,
+        }
+    }
+
+    /// It, where it computes attention in this process.
+    pub fn attention(self) -> Option<&'static dyn Implementation<AttentionOperands>> {
+        match self {
+            Self::Attention(implementation) => Some(implementation),
+            _ => None,
+        }
+    }
+
+    /// It, where it computes attention in a process of its own.
+    pub fn attention_peer(self) -> Option<&'static Peer> {
+        match self {
+            Self::AttentionPeer(peer) => Some(peer),
+            _ => None,
+        }
+    }
+
+    /// Where it runs.
+    pub fn place(self) -> Place {
+        match self {
+            Self::Product(implementation) => implementation.place(),
+            Self::Attention(implementation) => implementation.place(),
+            Self::AttentionPeer(_) => Place::Gpu,
+        }
+    }
+}
 
 /// All implementations, ours first.
-pub static IMPLEMENTATIONS: &[&dyn Implementation] = &[
+pub static IMPLEMENTATIONS: &[Registered] = &[
     #[cfg(feature = "gpu")]
-    &all::ours_spmm_bcsr::Bcsr,
+    Registered::Product(&all::ours_spmm_bcsr::Bcsr),
     #[cfg(feature = "gpu")]
-    &all::ours_spmm_csr::Csr,
-    &all::ours_spmm_csr_cpu::CsrCpu,
-    &all::naive_spmm_cpu::NaiveCpu,
+    Registered::Product(&all::ours_spmm_csr::Csr),
+    Registered::Product(&all::ours_spmm_csr_cpu::CsrCpu),
     #[cfg(feature = "gpu")]
-    &all::vendor_gemm_cublaslt::CublasLt::WITH_ZEROS,
+    Registered::Attention(&all::ours_attention_dense::Dense),
     #[cfg(feature = "gpu")]
-    &all::vendor_gemm_cublaslt::CublasLt::FULL,
+    Registered::Attention(&all::ours_attention_blocks::Blocks),
+    Registered::Product(&all::naive_spmm_cpu::NaiveCpu),
+    Registered::Attention(&all::naive_attention_cpu::NaiveCpu),
     #[cfg(feature = "gpu")]
-    &all::vendor_spmm_cusparse_csr::CusparseCsr::ALG1,
+    Registered::Product(&all::vendor_gemm_cublaslt::CublasLt::WITH_ZEROS),
     #[cfg(feature = "gpu")]
-    &all::vendor_spmm_cusparse_csr::CusparseCsr::ALG2,
+    Registered::Product(&all::vendor_gemm_cublaslt::CublasLt::FULL),
     #[cfg(feature = "gpu")]
-    &all::vendor_spmm_cusparse_csr::CusparseCsr::ALG3,
+    Registered::Product(&all::vendor_spmm_cusparse_csr::CusparseCsr::ALG1),
     #[cfg(feature = "gpu")]
-    &all::vendor_spmm_cusparse_bsr::CusparseBsr,
+    Registered::Product(&all::vendor_spmm_cusparse_csr::CusparseCsr::ALG2),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::vendor_spmm_cusparse_csr::CusparseCsr::ALG3),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::vendor_spmm_cusparse_bsr::CusparseBsr),
+    Registered::AttentionPeer(&all::peer_attention_torch::CUDNN),
+    Registered::AttentionPeer(&all::peer_attention_torch::FLASH2),
 ];
 
 /// The implementation called `name`.
-pub fn find(name: &str) -> Option<&'static dyn Implementation> {
+pub fn find(name: &str) -> Option<Registered> {
     IMPLEMENTATIONS.iter().find(|implementation| implementation.name() == name).copied()
 }
 
@@ -35,15 +109,14 @@ pub fn find(name: &str) -> Option<&'static dyn Implementation> {
 ///
 /// # Errors
 /// [`BenchError::UnknownImplementation`] with a prefix that no name starts with.
-pub fn select(prefixes: &[String]) -> Result<Vec<&'static dyn Implementation>, BenchError> {
-    let starts =
-        |implementation: &&dyn Implementation, prefix: &String| implementation.name().starts_with(prefix.as_str());
+pub fn select(prefixes: &[String]) -> Result<Vec<Registered>, BenchError> {
+    let starts = |implementation: &Registered, prefix: &String| implementation.name().starts_with(prefix.as_str());
     for prefix in prefixes {
         if !IMPLEMENTATIONS.iter().any(|implementation| starts(implementation, prefix)) {
             return Err(BenchError::UnknownImplementation { name: prefix.clone() });
         }
     }
-    let chosen = |implementation: &&&dyn Implementation| prefixes.iter().any(|prefix| starts(implementation, prefix));
+    let chosen = |implementation: &&Registered| prefixes.iter().any(|prefix| starts(implementation, prefix));
     Ok(IMPLEMENTATIONS.iter().filter(chosen).copied().collect())
 }
 
@@ -76,7 +149,7 @@ mod tests {
             let module = name.strip_suffix(".rs").expect("a Rust file");
             if module != "mod" {
                 num_files += 1;
-                assert!(registry.contains(&format!("&all::{module}::")), "{module} is not in the registry");
+                assert!(registry.contains(&format!("(&all::{module}::")), "{module} is not in the registry");
             }
         }
         assert!(num_files > 0);

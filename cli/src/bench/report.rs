@@ -78,25 +78,82 @@ pub fn table(rows: &[Row]) -> String {
             number(first.dense_tflops, 0),
         );
     }
+    out.push_str(&ratios(rows));
     out
 }
 
+/// The ratios of a run whose workloads differ in length, head size or mask: a line for each, and the means.
+///
+/// Nothing where no attention was timed.
+fn ratios(rows: &[Row]) -> String {
+    let mut rivals: Vec<&str> = Vec::new();
+    let attention = || rows.iter().filter(|row| row.operation == "attention");
+    for row in attention().filter(|row| !is_ours(row)) {
+        if !rivals.contains(&row.implementation.as_str()) {
+            rivals.push(&row.implementation);
+        }
+    }
+    let mut out = String::new();
+    let ours: Vec<&Row> = attention().filter(|row| is_ours(row) && row.median_us.is_some()).collect();
+    let (Some(first), false) = (ours.first(), rivals.is_empty()) else { return out };
+    let _ = writeln!(out, "\nTime of each over that of {}", first.implementation);
+    let mut grid = Grid::default();
+    let head = ["", "TFLOP/s"].into_iter().chain(rivals.iter().copied());
+    grid.push(head.map(str::to_owned));
+    let mut all = vec![Vec::new(); rivals.len()];
+    for row in ours.iter().filter(|row| row.implementation == first.implementation) {
+        let mut cells = vec![row.workload.clone(), number(row.tflops, 0)];
+        for (rival, ratios) in rivals.iter().zip(&mut all) {
+            let other = attention().find(|other| other.workload == row.workload && other.implementation == *rival);
+            let ratio = other.and_then(|other| Some(other.median_us? / row.median_us?));
+            ratios.extend(ratio);
+            cells.push(ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")));
+        }
+        grid.push(cells);
+    }
+    let means =
+        all.iter().map(|ratios| geometric_mean(ratios).map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}")));
+    grid.push(["geometric mean".to_owned(), String::new()].into_iter().chain(means));
+    grid.render("  ", &mut out);
+    out
+}
+
+fn is_ours(row: &Row) -> bool {
+    row.implementation.starts_with("ours/")
+}
+
 fn title(row: &Row) -> String {
-    let share = row.stored as f64 / (row.m as f64 * row.k as f64).max(1.0);
+    let problem = if row.operation == "attention" { attention_title(row) } else { product_title(row) };
+    let peer = if row.peer.is_empty() { "nobody" } else { &row.peer };
+    format!("{}: {problem}, {} cache; speed-up over {peer}", row.workload, row.cache)
+}
+
+fn attention_title(row: &Row) -> String {
+    let show = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let heads =
+        if row.heads == row.kv_heads { show(row.heads) } else { format!("{}/{}", show(row.heads), show(row.kv_heads)) };
+    format!(
+        "{} sequences of up to {} queries and {} keys, {heads} heads of {}, {}, {}",
+        show(row.batch),
+        show(row.queries),
+        show(row.keys),
+        show(row.head_dim),
+        row.mask,
+        row.dtype,
+    )
+}
+
+fn product_title(row: &Row) -> String {
+    let [m, n, k] = [row.m, row.n, row.k].map(|size| size.unwrap_or(0));
+    let share = row.stored.unwrap_or(0) as f64 / (m as f64 * k as f64).max(1.0);
     let block = if row.block.is_empty() { String::new() } else { format!(" in {} blocks", row.block) };
     format!(
-        "{}: {} x {} x {}, {:.3} % stored{block}, {} -> {}, B {}, C {}, {} cache; speed-up over {}",
-        row.workload,
-        row.m,
-        row.n,
-        row.k,
+        "{m} x {n} x {k}, {:.3} % stored{block}, {} -> {}, B {}, C {}",
         100.0 * share,
         row.dtype,
         row.c_dtype,
         row.b_layout,
         row.c_layout,
-        row.cache,
-        if row.peer.is_empty() { "nobody" } else { &row.peer },
     )
 }
 
@@ -153,9 +210,9 @@ mod tests {
             suite: "s".to_owned(),
             workload: "w".to_owned(),
             implementation: implementation.to_owned(),
-            m: 10,
-            k: 10,
-            stored: 10,
+            m: Some(10),
+            k: Some(10),
+            stored: Some(10),
             median_us: Some(median_us),
             speedup: Some(2.0),
             ..Row::default()
@@ -174,6 +231,37 @@ mod tests {
         assert!(text.contains("10.000 % stored"), "{text}");
         assert!(text.contains("12.3"), "{text}");
         assert!(text.contains("b  refused: it has no kernel for 3x3 blocks"), "{text}");
+    }
+
+    #[test]
+    fn attention_ends_with_ratios_to_each_peer_and_their_means() {
+        let attention = |workload: &str, implementation: &str, median_us| Row {
+            operation: "attention".to_owned(),
+            workload: workload.to_owned(),
+            heads: Some(8),
+            kv_heads: Some(2),
+            ..row(implementation, median_us)
+        };
+        let mut lost = attention("long", "peer/attention/b", 0.0);
+        lost.median_us = None;
+        let rows = [
+            attention("short", "ours/attention/dense", 10.0),
+            attention("short", "peer/attention/a", 20.0),
+            attention("short", "peer/attention/b", 30.0),
+            attention("long", "ours/attention/dense", 10.0),
+            attention("long", "peer/attention/a", 5.0),
+            lost,
+        ];
+        let text = table(&rows);
+        let line = |name: &str| {
+            let mut lines = text.lines().filter(|line| line.trim_start().starts_with(name));
+            lines.next_back().expect(name).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(line("short")[1..], ["2.00", "3.00"], "{text}");
+        assert_eq!(line("long")[1..], ["0.50", "-"], "{text}");
+        assert_eq!(line("geometric mean")[2..], ["1.000", "3.000"], "{text}");
+        assert!(text.contains("8/2 heads"), "{text}");
+        assert!(!table(&[row("ours/spmm/bcsr", 1.0)]).contains("geometric mean"));
     }
 
     #[test]

@@ -7,15 +7,19 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use hopper_sparse::Dtype;
 
+use super::arena::Arena;
+use super::attention_operands::AttentionOperands;
+use super::contest::{self, Entrant};
 use super::error::BenchError;
 use super::implementation::{Implementation, Place};
-use super::measure::measure;
 use super::operands::Operands;
+use super::product_operands::ProductOperands;
 use super::record::{self, Row, Status};
-use super::registry;
+use super::registry::{self, Registered};
 use super::report;
 use super::session::{Progress, Session, Settings};
-use super::workload::{Suite, Workload, parse_dtype, suite_names};
+use super::suite::{Suite, parse_dtype, suite_names};
+use super::workload::{Problem, Workload};
 use super::workspace::Cache;
 use crate::error::CliError;
 
@@ -34,9 +38,11 @@ Examples:
   hopper-sparse bench run spmm-blocks --csv record.csv
   hopper-sparse bench run spmm-blocks --only 8192-10 --implementations ours,vendor/gemm --rounds 50
   hopper-sparse bench run suitesparse --matrices DIR
+  hopper-sparse bench run attention --only causal --dtype f16
   hopper-sparse bench compare before.csv after.csv
 
-cuBLASLt and cuSPARSE are looked for at run time: LD_LIBRARY_PATH must name their folders.
+cuBLASLt and cuSPARSE are looked for at run time: LD_LIBRARY_PATH must name their folders. Peers in a process of their
+own want python3 with torch on PATH.
 Exit codes: 0 done, 1 a wrong result or a failure, 2 the request cannot be served.";
 
 #[derive(Debug, Subcommand)]
@@ -65,7 +71,7 @@ struct RunArgs {
     /// Only implementations whose names start so, separated by commas, also ones that the suite does not name
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     implementations: Vec<String>,
-    /// The element type of A, B and C, in place of the suite's: bf16, f16 or f32
+    /// The element type of all operands, in place of the suite's: bf16, f16 or f32
     #[arg(long, value_parser = parse_dtype)]
     dtype: Option<Dtype>,
     /// The folder whose .mtx files a suite of matrices multiplies
@@ -77,7 +83,7 @@ struct RunArgs {
     /// Stop sampling a workload after this many seconds, with 5 rounds at least
     #[arg(long, value_name = "S", default_value_t = 30.0)]
     max_seconds: f64,
-    /// Whether launches find B and C in the L2 cache
+    /// Whether launches find their operands in the L2 cache
     #[arg(long, value_enum, default_value_t = Cache::Cold)]
     cache: Cache,
     /// Which GPU, counted from 0
@@ -140,7 +146,7 @@ fn list() -> Result<String, BenchError> {
         match suite.workloads(None) {
             Ok(workloads) => {
                 for workload in workloads {
-                    let _ = writeln!(text, "    {:28} {} x {} x {}", workload.name, workload.m, workload.n, workload.k);
+                    let _ = writeln!(text, "    {:28} {}", workload.name, workload.problem);
                 }
             }
             Err(BenchError::NoMatrices { .. }) => text.push_str("    one workload for each file\n"),
@@ -156,7 +162,7 @@ fn list() -> Result<String, BenchError> {
 }
 
 fn run_suite(args: &RunArgs) -> Result<Outcome, BenchError> {
-    let plan = plan(args)?;
+    let mut plan = plan(args)?;
     let settings = Settings {
         suite: args.suite.clone(),
         rounds: args.rounds as usize,
@@ -167,52 +173,115 @@ fn run_suite(args: &RunArgs) -> Result<Outcome, BenchError> {
     let mut session = Session::open(args.commit.as_deref(), args.device);
     let machine = session.machine();
     progress.line(&format!("{}, commit {}, {}", machine.card, machine.commit, machine.date));
+    start_peers(&mut plan, &session, &progress);
     session.measure_limits(&device_dtypes(&plan), &progress)?;
 
     let mut rows: Vec<Row> = Vec::new();
-    let mut num_unreadable = 0;
+    let mut has_lost_one = false;
     for ((workload, implementations), number) in plan.iter().zip(1..) {
         progress.line(&format!("[{number}/{}] {}", plan.len(), workload.name));
-        let operands = match Operands::of(workload) {
-            Ok(operands) => operands,
-            // One file that cannot be read does not keep the others from being multiplied.
+        match measure(&session, workload, implementations, &settings, &progress) {
+            Ok(measured) => rows.extend(measured),
+            // One file that cannot be read, or one problem too large, does not keep the others from being measured.
             Err(error) => {
                 progress.complain(&error.to_string());
-                num_unreadable += 1;
-                continue;
+                has_lost_one = true;
             }
-        };
-        rows.extend(measure(&session, &operands, implementations, &settings, &progress)?);
+        }
         // A run that is cut off leaves what it has measured.
         write_records(args, &rows)?;
     }
     let has_failed = rows.iter().any(|row| matches!(row.status, Status::Wrong | Status::Failed));
     // Where everybody refused, nothing was measured, and whoever asked must notice.
     let is_empty = rows.iter().all(|row| row.status != Status::Right);
-    Ok(Outcome { text: report::table(&rows), has_failures: has_failed || is_empty || num_unreadable > 0 })
+    Ok(Outcome { text: report::table(&rows), has_failures: has_failed || is_empty || has_lost_one })
+}
+
+/// Measures `implementations` on a workload; a row for each.
+fn measure(
+    session: &Session,
+    workload: &Workload,
+    implementations: &[Registered],
+    settings: &Settings,
+    progress: &Progress,
+) -> Result<Vec<Row>, BenchError> {
+    let row = |name: &str| session.row(workload, name, settings);
+    match &workload.problem {
+        Problem::Product(product) => {
+            let ours: Vec<_> = implementations.iter().filter_map(|one| one.product()).collect();
+            let operands = ProductOperands::of(product)?;
+            let arena = Arena::new(session, &operands, &ours, settings)?;
+            Ok(contest::hold(entrants(&arena, &ours, row), settings, progress))
+        }
+        Problem::Attention(attention) => {
+            let ours: Vec<_> = implementations.iter().filter_map(|one| one.attention()).collect();
+            let peers = implementations.iter().filter_map(|one| one.attention_peer());
+            let peers = peers.map(|peer| peer.entrant(session, attention, row(peer.name)));
+            let operands = AttentionOperands::of(attention);
+            let arena = Arena::new(session, &operands, &ours, settings)?;
+            let all = entrants(&arena, &ours, row).into_iter().chain(peers).collect();
+            Ok(contest::hold(all, settings, progress))
+        }
+    }
+}
+
+fn entrants<'a, O: Operands>(
+    arena: &'a Arena<'a, O>,
+    implementations: &[&'static dyn Implementation<O>],
+    row: impl Fn(&str) -> Row,
+) -> Vec<Entrant<'a>> {
+    let entrant =
+        |implementation: &&'static dyn Implementation<O>| arena.entrant(*implementation, row(implementation.name()));
+    implementations.iter().map(entrant).collect()
+}
+
+/// Starts the processes of the peers that the plan names. Those that do not start are said once, and left out.
+fn start_peers(plan: &mut [Planned], session: &Session, progress: &Progress) {
+    let mut scripts: Vec<_> = plan
+        .iter()
+        .flat_map(|(_, all)| all.iter().filter_map(|one| one.attention_peer()))
+        .map(|peer| peer.script)
+        .collect();
+    scripts.sort_by_key(|script| script.name);
+    scripts.dedup_by_key(|script| script.name);
+    for script in scripts {
+        match session.with_peer(script, |process| Ok(process.greeting().to_owned())) {
+            Ok(greeting) => progress.line(&format!("{}: {greeting}", script.name)),
+            Err(error) => {
+                progress.line(&format!("{}: {error}; going on without this peer", script.name));
+                for (_, all) in &mut *plan {
+                    all.retain(|one| one.attention_peer().is_none_or(|peer| peer.script.name != script.name));
+                }
+            }
+        }
+    }
 }
 
 /// A workload and who is measured on it.
-type Planned = (Workload, Vec<&'static dyn Implementation>);
+type Planned = (Workload, Vec<Registered>);
 
 /// What the command line asks for.
 fn plan(args: &RunArgs) -> Result<Vec<Planned>, BenchError> {
     let asked = chosen_implementations(args)?;
-    let implementations = |workload: &Workload| match &asked {
-        Some(asked) => asked.clone(),
-        None => workload.implementations.iter().filter_map(|name| registry::find(name)).collect(),
+    let implementations = |workload: &Workload| -> Vec<Registered> {
+        let all = match &asked {
+            Some(asked) => asked.clone(),
+            None => workload.implementations.iter().filter_map(|name| registry::find(name)).collect(),
+        };
+        all.into_iter().filter(|one| one.operation() == workload.problem.operation()).collect()
     };
     let workloads = chosen_workloads(args)?;
     Ok(workloads.into_iter().map(|workload| (workload.clone(), implementations(&workload))).collect())
 }
 
-/// The element types that are multiplied on the device, each once.
+/// The element types that are computed with on the device, each once.
 fn device_dtypes(plan: &[Planned]) -> Vec<Dtype> {
     let mut dtypes = Vec::new();
     for (workload, implementations) in plan {
         let on_device = implementations.iter().any(|implementation| implementation.place() == Place::Gpu);
-        if on_device && !dtypes.contains(&workload.dtype) {
-            dtypes.push(workload.dtype);
+        let dtype = workload.problem.dtype();
+        if on_device && !dtypes.contains(&dtype) {
+            dtypes.push(dtype);
         }
     }
     dtypes
@@ -231,14 +300,14 @@ fn chosen_workloads(args: &RunArgs) -> Result<Vec<Workload>, BenchError> {
     }
     if let Some(dtype) = args.dtype {
         for workload in &mut workloads {
-            (workload.dtype, workload.c_dtype) = (dtype, dtype);
+            workload.problem.set_dtype(dtype);
         }
     }
     Ok(workloads)
 }
 
 /// The implementations that the command line names; `None` where the workloads' own are meant.
-fn chosen_implementations(args: &RunArgs) -> Result<Option<Vec<&'static dyn Implementation>>, BenchError> {
+fn chosen_implementations(args: &RunArgs) -> Result<Option<Vec<Registered>>, BenchError> {
     if args.implementations.is_empty() { Ok(None) } else { registry::select(&args.implementations).map(Some) }
 }
 
@@ -282,8 +351,9 @@ mod tests {
                 .expect("it runs");
         assert!(!outcome.has_failures, "{}", outcome.text);
         let rows = record::read_csv(&csv).expect("a record");
-        let num_workloads = Suite::load("smoke").and_then(|suite| suite.workloads(None)).expect("smoke").len();
-        assert_eq!(rows.len(), 2 * num_workloads);
+        let workloads = Suite::load("smoke").and_then(|suite| suite.workloads(None)).expect("smoke");
+        let num_rows: usize = workloads.iter().map(|workload| workload.implementations.len()).sum();
+        assert_eq!(rows.len(), num_rows);
         for row in &rows {
             assert_eq!(row.status, Status::Right, "{row:?}");
             assert_eq!((row.rounds, row.commit.as_str()), (5, "abc"));
@@ -293,6 +363,23 @@ mod tests {
         assert!(json.exists());
         let compared = bench(&["compare", paths[0], paths[0]]).expect("it compares");
         assert!(compared.text.contains(&format!("geometric mean of {}: 1.000", rows.len())), "{}", compared.text);
+    }
+
+    #[test]
+    fn attention_is_checked_and_timed_like_a_product() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let csv = folder.path().join("a.csv");
+        let path = csv.to_str().expect("UTF-8");
+        let outcome = bench(&["run", "smoke", "--only", "attention", "--rounds", "5", "--csv", path]).expect("it runs");
+        assert!(!outcome.has_failures, "{}", outcome.text);
+        let rows = record::read_csv(&csv).expect("a record");
+        for row in &rows {
+            assert_eq!((row.operation.as_str(), row.status, row.m), ("attention", Status::Right, None), "{row:?}");
+            assert!(row.flops > 0 && row.tflops.is_some() && row.head_dim.is_some(), "{row:?}");
+        }
+        let packed = rows.iter().find(|row| row.workload == "attention-packed").expect("it is measured");
+        assert_eq!((packed.batch, packed.keys, packed.tokens), (Some(4), Some(33), Some(64)));
+        assert_eq!((packed.heads, packed.kv_heads, packed.mask.as_str()), (Some(4), Some(2), "causal"));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What lasts for a whole run: the machine, the device if there is one, and its limits.
 
+use std::cell::RefCell;
 use std::io::Write;
+use std::time::Duration;
 
 use hopper_sparse::Dtype;
 
@@ -10,7 +12,13 @@ use super::error::BenchError;
 use super::implementation::Refusal;
 use super::machine::Machine;
 use super::operands::Operands;
+use super::peer_process::{PeerError, PeerProcess, Script};
+use super::record::Row;
+use super::workload::Workload;
 use super::workspace::{Cache, Workspace};
+
+/// How long a peer's process may take to start: torch is imported, and the device opened.
+const START_LIMIT: Duration = Duration::from_secs(180);
 
 /// How a run measures.
 #[derive(Clone, Debug)]
@@ -21,7 +29,7 @@ pub struct Settings {
     pub rounds: usize,
     /// Seconds of sampling after which a workload ends early.
     pub max_seconds: f64,
-    /// Whether launches may find B and C in the cache.
+    /// Whether launches may find their operands in the cache.
     pub cache: Cache,
 }
 
@@ -45,6 +53,8 @@ impl Limits {
 pub struct Session {
     machine: Machine,
     limits: Limits,
+    /// Running peers, by the names of their scripts.
+    peers: RefCell<Vec<(&'static str, PeerProcess)>>,
     #[cfg(feature = "gpu")]
     gpu: Result<Gpu, Refusal>,
 }
@@ -64,6 +74,7 @@ impl Session {
         Self {
             machine,
             limits: Limits::default(),
+            peers: RefCell::default(),
             #[cfg(feature = "gpu")]
             gpu,
         }
@@ -72,11 +83,6 @@ impl Session {
     /// Where and when the run takes place.
     pub fn machine(&self) -> &Machine {
         &self.machine
-    }
-
-    /// The device's limits; nothing until [`Session::measure_limits`].
-    pub fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     /// Measures what the device can do with these element types; does nothing without a device or a type.
@@ -94,16 +100,57 @@ impl Session {
         Ok(())
     }
 
-    /// B and C on the device; `None` without a device.
+    /// What is known of a row before anything is measured, for an implementation on the device.
+    pub fn row(&self, workload: &Workload, implementation: &str, settings: &Settings) -> Row {
+        let Machine { commit, card, driver, date } = self.machine.clone();
+        Row {
+            commit,
+            card,
+            driver,
+            date,
+            suite: settings.suite.clone(),
+            workload: workload.name.clone(),
+            operation: workload.problem.operation().to_string(),
+            implementation: implementation.to_owned(),
+            cache: settings.cache.name().to_owned(),
+            peer: workload.peer.clone().unwrap_or_default(),
+            copy_gbps: self.limits.copy_gbps,
+            dense_tflops: self.limits.dense_tflops(workload.problem.dtype()),
+            ..Row::default()
+        }
+    }
+
+    /// Does something with the process of `script`, which is started where it does not run, or does no more.
+    ///
+    /// # Errors
+    /// Why it does not start, or what `action` returns.
+    pub fn with_peer<R>(
+        &self,
+        script: &'static Script,
+        action: impl FnOnce(&mut PeerProcess) -> Result<R, PeerError>,
+    ) -> Result<R, PeerError> {
+        let mut peers = self.peers.borrow_mut();
+        peers.retain_mut(|(_, process)| !process.has_ended());
+        let index = match peers.iter().position(|(name, _)| *name == script.name) {
+            Some(index) => index,
+            None => {
+                peers.push((script.name, PeerProcess::start(script, START_LIMIT)?));
+                peers.len() - 1
+            }
+        };
+        action(&mut peers[index].1)
+    }
+
+    /// Operands and result on the device; `None` without a device.
     ///
     /// # Errors
     /// [`BenchError::Library`] where the device's memory does not suffice.
     #[cfg_attr(not(feature = "gpu"), allow(unused_variables, reason = "there is no device to put them on"))]
-    pub fn device_workspace<'a>(
+    pub fn device_workspace<'a, O: Operands>(
         &'a self,
-        operands: &'a Operands,
+        operands: &'a O,
         cache: Cache,
-    ) -> Result<Option<Workspace<'a>>, BenchError> {
+    ) -> Result<Option<Workspace<'a, O>>, BenchError> {
         #[cfg(feature = "gpu")]
         if let Ok(gpu) = &self.gpu {
             return Workspace::device(operands, gpu, cache).map(Some);

@@ -1,29 +1,20 @@
-//! The memory of one workload: B and C, on the host or in several sets on the device.
+//! The memory of one workload: the operands and the result, on the host or in several sets on the device.
 //!
-//! A product whose matrices fit the L2 cache would find them there in every launch after the first, which no user
-//! sees. So the device holds several copies of B and C, and launches take them in turn.
+//! A launch whose operands fit the L2 cache would find them there each time after the first, which no user
+//! sees. So the device holds several copies of operands and result, and launches take them in turn.
 
 use std::cell::{Ref, RefCell};
 
 #[cfg(feature = "gpu")]
-use hopper_sparse::gpu::{DeviceDenseView, DeviceDenseViewMut, DevicePtr};
-#[cfg(feature = "gpu")]
-use hopper_sparse::{Element, Error};
-
-#[cfg(feature = "gpu")]
-use super::device::{DeviceBytes, Gpu};
+use super::device::{DeviceSet, Gpu};
 use super::elements::Elements;
 use super::error::BenchError;
 use super::operands::Operands;
-#[cfg(feature = "gpu")]
-use super::operands::leading_dimension;
-#[cfg(feature = "gpu")]
-use super::workload::Workload;
 
 /// Whether launches may find their operands in the device's L2 cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Cache {
-    /// B and C come from memory: sets of them are used in turn, together at least twice the L2 cache.
+    /// Operands come from memory: sets of them are used in turn, together at least twice the L2 cache.
     #[default]
     Cold,
     /// One set is used again and again.
@@ -49,9 +40,9 @@ impl Cache {
     }
 }
 
-/// B and C of a workload, and where they are.
-pub struct Workspace<'a> {
-    operands: &'a Operands,
+/// Operands and result of a workload, and where they are.
+pub struct Workspace<'a, O> {
+    operands: &'a O,
     memory: Memory<'a>,
 }
 
@@ -60,71 +51,37 @@ enum Memory<'a> {
     #[cfg(feature = "gpu")]
     Device {
         gpu: &'a Gpu,
-        sets: Vec<DenseSet>,
+        sets: Vec<DeviceSet>,
     },
     #[cfg(not(feature = "gpu"))]
     Nowhere(core::convert::Infallible, core::marker::PhantomData<&'a ()>),
 }
 
-/// B and C on the device.
-#[cfg(feature = "gpu")]
-pub struct DenseSet {
-    /// k x n, in the workload's layout, without gaps.
-    pub b: DeviceBytes,
-    /// m x n, in the workload's layout, without gaps.
-    pub c: DeviceBytes,
-}
-
-#[cfg(feature = "gpu")]
-impl DenseSet {
-    /// B and C as the library's views.
-    ///
-    /// # Errors
-    /// [`BenchError::Library`] where the sizes do not agree.
-    ///
-    /// # Safety
-    /// The set is one of `workload`, whose types are `T` and `U`; while the views live, all work on the set is on one
-    /// stream.
-    pub unsafe fn views<T: Element, U: Element>(
-        &self,
-        workload: &Workload,
-    ) -> Result<(DeviceDenseView<'_, T>, DeviceDenseViewMut<'_, U>), BenchError> {
-        let Workload { m, n, k, b_layout, c_layout, .. } = *workload;
-        let (b_leading, c_leading) = (leading_dimension(b_layout, k, n), leading_dimension(c_layout, m, n));
-        let (b_address, c_address) = (DevicePtr(self.b.address()), DevicePtr(self.c.address()));
-        // SAFETY: the memory lives as long as `self`; the rest is the caller's promise.
-        unsafe {
-            let b = DeviceDenseView::from_raw_parts(b_address, k, n, b_leading, b_layout).map_err(Error::from)?;
-            let c = DeviceDenseViewMut::from_raw_parts(c_address, m, n, c_leading, c_layout).map_err(Error::from)?;
-            Ok((b, c))
-        }
-    }
-}
-
-impl<'a> Workspace<'a> {
-    /// C on the host; B is the operands' own.
-    pub fn host(operands: &'a Operands) -> Self {
+impl<'a, O: Operands> Workspace<'a, O> {
+    /// The result on the host; the operands are there.
+    pub fn host(operands: &'a O) -> Self {
         Self { operands, memory: Memory::Host(RefCell::new(poison(operands))) }
     }
 
-    /// B and C on the device, as many times as `cache` wants.
+    /// Operands and result on the device, as many times as `cache` wants.
     ///
     /// # Errors
     /// [`BenchError::Library`] where the device's memory does not suffice.
     #[cfg(feature = "gpu")]
-    pub fn device(operands: &'a Operands, gpu: &'a Gpu, cache: Cache) -> Result<Self, BenchError> {
-        let workload = &operands.workload;
-        let c_bytes = workload.m * workload.n * workload.c_dtype.size_bytes();
-        let num_sets = cache.num_sets(workload.dense_bytes(), gpu.l2_bytes());
+    pub fn device(operands: &'a O, gpu: &'a Gpu, cache: Cache) -> Result<Self, BenchError> {
+        let (dtype, len) = operands.output();
+        let num_sets = cache.num_sets(operands.set_bytes(), gpu.l2_bytes());
         let mut sets = Vec::with_capacity(num_sets);
         for _ in 0..num_sets {
-            sets.push(DenseSet { b: gpu.upload(operands.b.as_bytes())?, c: gpu.allocate(c_bytes)? });
+            let inputs = operands.inputs().into_iter().map(|input| gpu.upload(input.as_bytes()));
+            let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+            sets.push(DeviceSet { inputs, output: gpu.allocate(len * dtype.size_bytes())? });
         }
         Ok(Self { operands, memory: Memory::Device { gpu, sets } })
     }
 
-    /// A and B on the host.
-    pub fn operands(&self) -> &'a Operands {
+    /// The operands on the host.
+    pub fn operands(&self) -> &'a O {
         self.operands
     }
 
@@ -139,11 +96,11 @@ impl<'a> Workspace<'a> {
         }
     }
 
-    /// C on the host, for an implementation there.
+    /// The result on the host, for an implementation there.
     ///
     /// # Panics
     /// On a workspace of the device: the harness gives an implementation a workspace of its own place.
-    pub fn host_c(&self) -> &RefCell<Elements> {
+    pub fn host_output(&self) -> &RefCell<Elements> {
         match &self.memory {
             Memory::Host(c) => c,
             #[cfg(feature = "gpu")]
@@ -158,14 +115,14 @@ impl<'a> Workspace<'a> {
     /// # Panics
     /// On a workspace of the host.
     #[cfg(feature = "gpu")]
-    pub fn on_device(&self) -> (&'a Gpu, &[DenseSet]) {
+    pub fn on_device(&self) -> (&'a Gpu, &[DeviceSet]) {
         match &self.memory {
             Memory::Device { gpu, sets } => (gpu, sets),
             Memory::Host(_) => unreachable!("an implementation on the device was given a workspace of the host"),
         }
     }
 
-    /// Fills C of a set with NaN.
+    /// Fills the result of a set with NaN.
     ///
     /// # Errors
     /// What the device failed at.
@@ -177,13 +134,13 @@ impl<'a> Workspace<'a> {
                 Ok(())
             }
             #[cfg(feature = "gpu")]
-            Memory::Device { gpu, sets } => gpu.fill_ones(&sets[set].c),
+            Memory::Device { gpu, sets } => gpu.fill_ones(&sets[set].output),
             #[cfg(not(feature = "gpu"))]
             Memory::Nowhere(never, _) => match *never {},
         }
     }
 
-    /// C of a set, once all work enqueued has ended.
+    /// The result of a set, once all work enqueued has ended.
     ///
     /// # Errors
     /// What the device, or the work on it, failed at.
@@ -194,7 +151,7 @@ impl<'a> Workspace<'a> {
             #[cfg(feature = "gpu")]
             Memory::Device { gpu, sets } => {
                 let mut copy = poison(self.operands);
-                gpu.download(&sets[set].c, copy.as_bytes_mut())?;
+                gpu.download(&sets[set].output, copy.as_bytes_mut())?;
                 Ok(Output::Copied(copy))
             }
             #[cfg(not(feature = "gpu"))]
@@ -221,7 +178,7 @@ impl<'a> Workspace<'a> {
     }
 }
 
-/// C as the harness reads it.
+/// The result as the harness reads it.
 pub enum Output<'a> {
     /// Where it was computed.
     Borrowed(Ref<'a, Elements>),
@@ -242,8 +199,9 @@ impl core::ops::Deref for Output<'_> {
     }
 }
 
-fn poison(operands: &Operands) -> Elements {
-    Elements::poisoned(operands.workload.c_dtype, operands.workload.m * operands.workload.n)
+fn poison<O: Operands>(operands: &O) -> Elements {
+    let (dtype, len) = operands.output();
+    Elements::poisoned(dtype, len)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use cust::device::DeviceAttribute;
 use hopper_sparse::formats::{AnyBcsr, Dense, Layout};
-use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, DeviceDenseView, DeviceDenseViewMut, Event, GpuError, Stream};
+use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, DeviceDenseView, DeviceDenseViewMut, GpuError, Stream};
 use hopper_sparse::ops::bcsr::{BcsrPrepared, BcsrSpmm};
 use hopper_sparse::ops::csr::{CsrPrepared, CsrSpmm};
 use hopper_sparse::{Element, Error};
@@ -11,7 +11,7 @@ use super::limit::{Machine, Origin, Rate};
 use super::{Prepared, Problem};
 use crate::choose::Storage;
 use crate::error::{CliError, Result};
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, Timer};
 
 /// A sparse factor in device memory, of any format.
 trait Factor<T, C> {
@@ -65,13 +65,6 @@ struct GpuProduct<A, T, C> {
     c: DeviceDense<C>,
     shape: (usize, usize, Layout),
     timer: Timer,
-}
-
-/// A stream, and the events around a launch.
-struct Timer {
-    stream: Stream,
-    start: Event,
-    end: Event,
 }
 
 /// Plans, and copies the operands to the device.
@@ -143,21 +136,6 @@ impl<A: Factor<T, C>, T: Element, C: Element> Prepared<C> for GpuProduct<A, T, C
 
     fn kernel(&self) -> Option<String> {
         Some(self.a.plan())
-    }
-}
-
-impl Timer {
-    fn new(gpu: &Gpu) -> Result<Self, GpuError> {
-        let device = gpu.device();
-        Ok(Self { stream: Stream::new(device)?, start: Event::new(device)?, end: Event::new(device)? })
-    }
-
-    /// Seconds between the launches before `work` and the end of what it launches; waits for that.
-    fn time(&self, work: impl FnOnce(&Stream) -> Result<(), Error>) -> Result<f64, Error> {
-        self.start.record(&self.stream)?;
-        work(&self.stream)?;
-        self.end.record(&self.stream)?;
-        Ok(f64::from(self.end.elapsed_ms(&self.start)?) * 1e-3)
     }
 }
 

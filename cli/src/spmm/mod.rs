@@ -5,7 +5,6 @@ mod cpu;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod limit;
-mod measure;
 mod plan;
 mod report;
 
@@ -17,10 +16,10 @@ use hopper_sparse::{Dtype, Element, bf16, f16};
 use crate::args::SpmmArgs;
 use crate::error::{CliError, Result};
 use crate::input::{self, Input};
+use crate::samples::Samples;
 use crate::{files, memory, output, progress, random};
 
 use check::Check;
-use measure::Samples;
 use plan::{Backend, Computer, Plan};
 use report::Report;
 
@@ -115,7 +114,7 @@ fn run_typed<T: Element, C: Element>(args: &SpmmArgs, computer: Computer, input:
     let samples = match &check {
         // A wrong result has no time.
         Some(Check { accepted: false, .. }) => None,
-        _ => Some(Samples::take(prepared.as_mut(), args.repeat)?),
+        _ => Some(Samples::take(args.repeat, || prepared.launch())?),
     };
     if let Some(path) = &args.out {
         output::write_whole(path, args.existing(), |path| files::save_dense(path, &result))?;

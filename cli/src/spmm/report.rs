@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::check::Check;
 use super::limit::{Limit, Machine};
-use super::measure::Samples;
 use super::plan::Plan;
 use crate::args::SpmmArgs;
 use crate::choose::Storage;
 use crate::error::Result;
 use crate::input::Input;
+use crate::samples::Samples;
 use crate::table::{Table, bytes, count, percent, rate, seconds, significant};
 use crate::{print, print_json};
 

@@ -13,3 +13,13 @@ pub fn opaque(value: u32) -> u32 {
     #[cfg(not(target_arch = "nvptx64"))]
     value
 }
+
+/// At the head of a loop's body: the assembler does not unroll it either. PTX ISA 11.4.12, `.pragma "nounroll"`.
+#[inline(always)]
+pub fn no_unroll() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: no instruction.
+    unsafe {
+        core::arch::asm!(".pragma \"nounroll\";", options(nomem, nostack));
+    };
+}

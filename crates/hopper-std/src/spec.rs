@@ -53,9 +53,10 @@ impl KernelSpec {
         [RECORD_MAGIC, self.threads, self.min_blocks, self.cluster, self.shared_bytes, 0, 0, 0]
     }
 
-    /// Registers a thread has at launch: the largest multiple of 8 that lets `min_blocks` blocks fit, at most 255.
+    /// Registers a thread has at launch, where a kernel splits them: the largest multiple of 8 that lets `min_blocks` blocks fit
+    /// and that a thread can name.
     pub const fn launch_registers(&self) -> u32 {
         let registers = REGISTERS / (self.threads * self.min_blocks) / 8 * 8;
-        if registers > 255 { 255 } else { registers }
+        if registers > 248 { 248 } else { registers }
     }
 }

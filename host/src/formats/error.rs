@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::BlockShape;
+use super::{BlockShape, HeadsAxis};
 
 /// An axis of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,20 @@ pub enum FormatError {
         least: u64,
         /// The leading dimension found.
         found: u64,
+    },
+    /// Rows of a tensor of tokens and heads overlap.
+    HeadsOverlap {
+        /// The axis whose stride is too small.
+        axis: HeadsAxis,
+        /// The least stride.
+        least: u64,
+        /// The stride found.
+        found: u64,
+    },
+    /// A tensor of tokens and heads reaches over more elements than can be addressed.
+    HeadsTooMany {
+        /// Sequences, tokens, heads, and elements of a row.
+        dims: [u64; 4],
     },
     /// A matrix has more elements than can be addressed.
     SizeOverflow {
@@ -172,6 +186,13 @@ impl fmt::Display for FormatError {
             }
             Self::LeadingDimension { least, found } => {
                 write!(f, "the leading dimension is {found}, but lines of {least} elements need at least {least}")
+            }
+            Self::HeadsOverlap { axis, least, found } => write!(
+                f,
+                "from {axis} to {axis} there are {found} elements, but {least} or more are needed, lest rows overlap"
+            ),
+            Self::HeadsTooMany { dims: [batch, tokens, heads, head_dim] } => {
+                write!(f, "{batch} x {tokens} x {heads} x {head_dim} elements are more than memory can be addressed")
             }
             Self::SizeOverflow { num_rows, num_cols } => {
                 write!(f, "a matrix of {num_rows} x {num_cols} elements is larger than memory can be addressed")

@@ -7,6 +7,7 @@ mod coo;
 mod csr;
 mod dense;
 mod error;
+mod heads;
 mod rows;
 
 pub use any_bcsr::AnyBcsr;
@@ -14,10 +15,12 @@ pub use bcsr::{Bcsr, BcsrPattern, BcsrView};
 pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
 pub use csr::{Csr, CsrPattern, CsrView};
-#[cfg(any(feature = "gpu", feature = "sim"))]
 pub(crate) use dense::Shape;
 #[cfg(feature = "gpu")]
 pub(crate) use dense::shape_accessors;
 pub use dense::{Dense, DenseView, DenseViewMut, Layout};
 pub use error::{Axis, FormatError};
+#[cfg(feature = "gpu")]
+pub(crate) use heads::heads_accessors;
+pub use heads::{Heads, HeadsAxis, HeadsLayout, HeadsShape, HeadsStrides, HeadsView, HeadsViewMut};
 pub(crate) use rows::accumulate;

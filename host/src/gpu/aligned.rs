@@ -8,10 +8,10 @@ use cust::stream::Stream;
 
 use super::copy::Lines;
 use super::error::{GpuError, check};
+use super::scratch::Scratch;
 use super::view::DeviceDenseView;
 use crate::element::Element;
 use crate::formats::Shape;
-use crate::tensor_map::DevicePtr;
 
 /// A tensor copy's alignment of base and lines, in bytes.
 const ALIGNMENT: usize = 16;
@@ -19,9 +19,8 @@ const ALIGNMENT: usize = 16;
 /// A copy of a matrix whose base and lines are aligned to 16 bytes. Allocated, filled and (when dropped) freed in the
 /// order of one stream: nothing waits.
 pub(crate) struct AlignedCopy<'s, T> {
-    ptr: DevicePtr,
+    memory: Scratch<'s>,
     shape: Shape,
-    stream: &'s Stream,
     element: PhantomData<T>,
 }
 
@@ -32,10 +31,7 @@ impl<'s, T: Element> AlignedCopy<'s, T> {
         let shape = Shape { leading_dimension, ..matrix.shape };
         let pitch = leading_dimension * size_of::<T>();
         let bytes = (pitch * shape.num_lines()).max(ALIGNMENT);
-        let mut ptr = 0;
-        // SAFETY: the out-pointer is valid; the stream is alive.
-        check("cuMemAllocAsync", unsafe { driver::cuMemAllocAsync(&mut ptr, bytes, stream.as_inner()) })?;
-        let copy = Self { ptr: DevicePtr(ptr), shape, stream, element: PhantomData };
+        let copy = Self { memory: Scratch::new(stream, bytes)?, shape, element: PhantomData };
         if matrix.line_len() == 0 || shape.num_lines() == 0 {
             return Ok(copy);
         }
@@ -50,7 +46,7 @@ impl<'s, T: Element> AlignedCopy<'s, T> {
             srcDevice: matrix.ptr().0,
             srcPitch: matrix.leading_dimension() * size_of::<T>(),
             dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-            dstDevice: ptr,
+            dstDevice: copy.memory.ptr().0,
             dstPitch: pitch,
             ..lines.no_copy()
         };
@@ -61,14 +57,6 @@ impl<'s, T: Element> AlignedCopy<'s, T> {
 
     /// The copy.
     pub(crate) fn view(&self) -> DeviceDenseView<'_, T> {
-        DeviceDenseView::of(self.ptr, self.shape)
-    }
-}
-
-impl<T> Drop for AlignedCopy<'_, T> {
-    fn drop(&mut self) {
-        // A failure here is a fault of an earlier launch, which the next call reports.
-        // SAFETY: the memory is this copy's; what was launched on the stream before still finds it.
-        let _ = unsafe { driver::cuMemFreeAsync(self.ptr.0, self.stream.as_inner()) };
+        DeviceDenseView::of(self.memory.ptr(), self.shape)
     }
 }

@@ -41,11 +41,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The parameters of a launch: a tuple of up to 16 values, in the kernel's order.
+/// The parameters of a launch: a tuple of up to 19 values, in the kernel's order.
 pub trait KernelParams: sealed::Sealed {
     /// Hands the address and the size in bytes of every parameter to `call`. The addresses are valid during the call.
     #[doc(hidden)]
-    fn with_pointers<R>(&self, call: impl FnOnce(&mut [*mut c_void], &[usize]) -> R) -> R;
+    fn with_pointers<Output>(&self, call: impl FnOnce(&mut [*mut c_void], &[usize]) -> Output) -> Output;
 }
 
 macro_rules! tuple_params {
@@ -54,7 +54,7 @@ macro_rules! tuple_params {
 
         impl<$($type: KernelParam),*> KernelParams for ($($type,)*) {
             #[allow(non_snake_case)]
-            fn with_pointers<R>(&self, call: impl FnOnce(&mut [*mut c_void], &[usize]) -> R) -> R {
+            fn with_pointers<Output>(&self, call: impl FnOnce(&mut [*mut c_void], &[usize]) -> Output) -> Output {
                 let ($($type,)*) = self;
                 call(&mut [$(ptr::from_ref($type).cast_mut().cast::<c_void>()),*], &[$(size_of::<$type>()),*])
             }
@@ -79,6 +79,9 @@ tuple_params!(A B C D E F G H I J K L M);
 tuple_params!(A B C D E F G H I J K L M N);
 tuple_params!(A B C D E F G H I J K L M N O);
 tuple_params!(A B C D E F G H I J K L M N O P);
+tuple_params!(A B C D E F G H I J K L M N O P Q);
+tuple_params!(A B C D E F G H I J K L M N O P Q R);
+tuple_params!(A B C D E F G H I J K L M N O P Q R S);
 
 impl Kernel {
     /// Launches the kernel on `stream` and returns without waiting for it. Threads, shared memory and cluster come from

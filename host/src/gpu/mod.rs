@@ -6,7 +6,7 @@
 //! - [`Device`]: one Hopper GPU, found or refused with the reason.
 //! - [`Kernel`]: compiled PTX with its specification; [`Kernel::launch`] is the only way to run device code here.
 //! - [`Stream`], [`Event`]: order and time. Functions that take a stream take cust's, so one of the caller's serves.
-//! - [`DeviceBuffer`], [`DeviceDense`] and their views: device memory.
+//! - [`DeviceBuffer`], [`DeviceDense`] and their views: device memory; [`DeviceHeadsView`] for attention.
 //! - [`TensorMap`], [`TensorMaps`]: what the tensor memory accelerator reads a matrix by.
 //!
 //! Every function makes its device's context current on the calling thread, and leaves it so: any thread may call
@@ -18,8 +18,10 @@ mod copy;
 mod dense;
 mod device;
 mod error;
+mod heads;
 mod launch;
 mod module;
+mod scratch;
 mod stream;
 mod tensor_map;
 mod view;
@@ -33,8 +35,10 @@ pub use cuda_loader::{DriverVersion, LoadError};
 pub use dense::DeviceDense;
 pub use device::Device;
 pub use error::{GpuError, LaunchRefusal, SpecProperty};
+pub use heads::{DeviceHeadsView, DeviceHeadsViewMut};
 pub use launch::{KernelParam, KernelParams};
 pub use module::Kernel;
+pub(crate) use scratch::Scratch;
 pub use stream::{Event, Stream};
 pub use tensor_map::{TensorMap, TensorMaps};
 pub use view::{DeviceDenseView, DeviceDenseViewMut};

@@ -5,6 +5,7 @@ use core::fmt;
 use crate::element::Dtype;
 use crate::formats::{Axis, BlockShape};
 
+pub mod attention;
 pub mod bcsr;
 pub mod csr;
 mod dense_factors;

@@ -146,10 +146,17 @@ pub struct Tolerance {
 impl Tolerance {
     /// What the naive kernel's error and the size of the exact result allow.
     pub(super) fn new(naive: &ErrorReport, exact: &Exact, output: Dtype, accumulator: Dtype) -> Self {
+        Self::with_floor(naive, exact, |value, magnitude| {
+            rounding(value, output) + 2.0 * rounding(magnitude, accumulator)
+        })
+    }
+
+    /// Twice the naive kernel's error, and never less than what `floor` says of each value and its magnitude.
+    pub(super) fn with_floor(naive: &ErrorReport, exact: &Exact, floor: impl Fn(f64, f64) -> f64) -> Self {
         let (mut size, mut roundings) = (Norm::default(), Norm::default());
         let mut largest = 0f64;
         for (&value, &magnitude) in exact.values.data().iter().zip(exact.magnitudes.data()) {
-            let rounding = rounding(value, output) + 2.0 * rounding(magnitude, accumulator);
+            let rounding = floor(value, magnitude);
             if rounding.is_finite() {
                 size.add(value);
                 roundings.add(rounding);
@@ -181,7 +188,7 @@ impl Tolerance {
 }
 
 /// The most that rounding to a type can change a value by; the smallest positive value bounds it from below.
-fn rounding(value: f64, dtype: Dtype) -> f64 {
+pub(super) fn rounding(value: f64, dtype: Dtype) -> f64 {
     let smallest_exponent = match dtype {
         Dtype::Bf16 => -133,
         Dtype::F16 => -24,

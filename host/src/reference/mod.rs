@@ -21,6 +21,7 @@
 //! # Ok::<(), hopper_sparse::Error>(())
 //! ```
 
+pub mod attention;
 mod error;
 pub mod naive;
 mod product;

@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+#[cfg(doc)]
+use super::TensorMapSpec;
+
 /// A part of a [`TensorMapSpec`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

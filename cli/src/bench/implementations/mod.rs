@@ -1,11 +1,17 @@
 //! The implementations, a file each: kind, operation and variant make its name.
 
+pub mod naive_attention_cpu;
 pub mod naive_spmm_cpu;
+#[cfg(feature = "gpu")]
+pub mod ours_attention_blocks;
+#[cfg(feature = "gpu")]
+pub mod ours_attention_dense;
 #[cfg(feature = "gpu")]
 pub mod ours_spmm_bcsr;
 #[cfg(feature = "gpu")]
 pub mod ours_spmm_csr;
 pub mod ours_spmm_csr_cpu;
+pub mod peer_attention_torch;
 #[cfg(feature = "gpu")]
 pub mod vendor_gemm_cublaslt;
 #[cfg(feature = "gpu")]

@@ -7,14 +7,14 @@ use hopper_sparse::{Element, Error};
 use crate::bench::elements::with_dtype;
 use crate::bench::error::BenchError;
 use crate::bench::implementation::{Implementation, Place, Prepared, Refusal};
-use crate::bench::operands::product_flops;
-use crate::bench::workload::Workload;
+use crate::bench::product_operands::{ProductOperands, device_views, product_flops};
+use crate::bench::workload::Product;
 use crate::bench::workspace::Workspace;
 
 /// The library's BCSR kernels. A matrix without blocks is put into blocks of the shape that stores the fewest elements.
 pub struct Bcsr;
 
-impl Implementation for Bcsr {
+impl Implementation<ProductOperands> for Bcsr {
     fn name(&self) -> &'static str {
         "ours/spmm/bcsr"
     }
@@ -23,14 +23,14 @@ impl Implementation for Bcsr {
         Place::Gpu
     }
 
-    fn supports(&self, workload: &Workload) -> Result<(), Refusal> {
+    fn supports(&self, product: &Product) -> Result<(), Refusal> {
         // Where A has no blocks any shape offered stands for the one that is chosen later.
-        problem(workload, workload.block().unwrap_or(BlockShape::ALL[0])).check().map_err(Refusal::Ours)
+        problem(product, product.block().unwrap_or(BlockShape::ALL[0])).check().map_err(Refusal::Ours)
     }
 
-    fn prepare<'a>(&self, workspace: &'a Workspace<'a>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
+    fn prepare<'a>(&self, workspace: &'a Workspace<'a, ProductOperands>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
         let operands = workspace.operands();
-        with_dtype!(operands.workload.dtype, T => with_dtype!(operands.workload.c_dtype, U => {
+        with_dtype!(operands.product.dtype, T => with_dtype!(operands.product.c_dtype, U => {
             if let Some(a) = operands.bcsr_view::<T>() {
                 return prepare::<T, U>(workspace, &a);
             }
@@ -41,16 +41,16 @@ impl Implementation for Bcsr {
     }
 }
 
-fn problem(workload: &Workload, block: BlockShape) -> BcsrSpmm {
+fn problem(product: &Product, block: BlockShape) -> BcsrSpmm {
     BcsrSpmm {
-        num_rows: workload.m,
-        num_inner: workload.k,
-        num_cols: workload.n,
+        num_rows: product.m,
+        num_inner: product.k,
+        num_cols: product.n,
         block,
-        dtype: workload.dtype,
-        output: workload.c_dtype,
-        b_layout: workload.b_layout,
-        c_layout: workload.c_layout,
+        dtype: product.dtype,
+        output: product.c_dtype,
+        b_layout: product.b_layout,
+        c_layout: product.c_layout,
     }
 }
 
@@ -61,12 +61,12 @@ fn tightest<T: Element>(entries: CsrView<'_, T>) -> BlockShape {
 }
 
 fn prepare<'a, T: Element, U: Element>(
-    workspace: &'a Workspace<'a>,
+    workspace: &'a Workspace<'a, ProductOperands>,
     a: &BcsrView<'_, T>,
 ) -> Result<Box<dyn Prepared + 'a>, BenchError> {
     let (gpu, sets) = workspace.on_device();
-    let workload = &workspace.operands().workload;
-    let plan = problem(workload, a.block).plan(a, gpu.device().num_multiprocessors()).map_err(Error::from)?;
+    let product = &workspace.operands().product;
+    let plan = problem(product, a.block).plan(a, gpu.device().num_multiprocessors()).map_err(Error::from)?;
     let mut ready = Ready {
         workspace,
         prepared: plan.prepare(gpu.device(), a)?,
@@ -82,7 +82,7 @@ fn prepare<'a, T: Element, U: Element>(
 }
 
 struct Ready<'a, T, U> {
-    workspace: &'a Workspace<'a>,
+    workspace: &'a Workspace<'a, ProductOperands>,
     prepared: BcsrPrepared<T>,
     num_stored: u64,
     output: core::marker::PhantomData<U>,
@@ -94,17 +94,17 @@ impl<T: Element, U: Element> Prepared for Ready<'_, T, U> {
         // SAFETY: the set is the workload's, whose types are T and U, on the device that this was prepared on. It outlives
         // `self`, and all work is on the one stream, which is waited for before a set is read or filled from elsewhere.
         unsafe {
-            let (b, mut c) = sets[set].views::<T, U>(&self.workspace.operands().workload)?;
+            let (b, mut c) = device_views::<T, U>(&self.workspace.operands().product, &sets[set])?;
             Ok(self.prepared.launch(gpu.stream(), 1.0, b, 0.0, &mut c)?)
         }
     }
 
     fn flops(&self) -> u64 {
-        product_flops(self.num_stored, self.workspace.operands().workload.n)
+        product_flops(self.num_stored, self.workspace.operands().product.n)
     }
 
     fn bytes(&self) -> u64 {
-        self.prepared.num_bytes() as u64 + self.workspace.operands().workload.dense_bytes()
+        self.prepared.num_bytes() as u64 + self.workspace.operands().product.dense_bytes()
     }
 
     fn choice(&self) -> String {

@@ -7,8 +7,9 @@
 use crate::bench::device::DeviceBytes;
 use crate::bench::error::BenchError;
 use crate::bench::implementation::{Implementation, Place, Prepared, Refusal};
+use crate::bench::product_operands::ProductOperands;
 use crate::bench::vendor::cublaslt::{DenseProduct, Shape, present};
-use crate::bench::workload::Workload;
+use crate::bench::workload::Product;
 use crate::bench::workspace::Workspace;
 
 /// The values of A while the samples are taken.
@@ -33,7 +34,7 @@ impl CublasLt {
     pub const FULL: Self = Self { name: "vendor/gemm/cublaslt-full", values: Values::Full };
 }
 
-impl Implementation for CublasLt {
+impl Implementation<ProductOperands> for CublasLt {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -42,22 +43,22 @@ impl Implementation for CublasLt {
         Place::Gpu
     }
 
-    fn supports(&self, _: &Workload) -> Result<(), Refusal> {
+    fn supports(&self, _: &Product) -> Result<(), Refusal> {
         present()
     }
 
-    fn prepare<'a>(&self, workspace: &'a Workspace<'a>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
+    fn prepare<'a>(&self, workspace: &'a Workspace<'a, ProductOperands>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
         let (gpu, sets) = workspace.on_device();
-        let Workload { m, n, k, dtype, c_dtype, b_layout, c_layout, .. } = workspace.operands().workload;
+        let Product { m, n, k, dtype, c_dtype, b_layout, c_layout, .. } = workspace.operands().product;
         let shape = Shape { m, n, k, dtype, c_dtype, b_layout, c_layout };
         let a = gpu.upload(workspace.operands().dense_a().as_bytes())?;
-        let product = DenseProduct::new(gpu, shape, &a, &sets[0].b, &sets[0].c)?;
+        let product = DenseProduct::new(gpu, shape, &a, &sets[0].inputs[0], &sets[0].output)?;
         Ok(Box::new(Ready { workspace, a, product, values: self.values }))
     }
 }
 
 struct Ready<'a> {
-    workspace: &'a Workspace<'a>,
+    workspace: &'a Workspace<'a, ProductOperands>,
     a: DeviceBytes,
     product: DenseProduct<'a>,
     values: Values,
@@ -66,7 +67,7 @@ struct Ready<'a> {
 impl Prepared for Ready<'_> {
     fn launch(&mut self, set: usize) -> Result<(), BenchError> {
         let (_, sets) = self.workspace.on_device();
-        self.product.launch(&self.a, &sets[set].b, &sets[set].c)
+        self.product.launch(&self.a, &sets[set].inputs[0], &sets[set].output)
     }
 
     fn begin_timing(&mut self) -> Result<(), BenchError> {
@@ -78,12 +79,12 @@ impl Prepared for Ready<'_> {
     }
 
     fn flops(&self) -> u64 {
-        let Workload { m, n, k, .. } = self.workspace.operands().workload;
+        let Product { m, n, k, .. } = self.workspace.operands().product;
         2 * m as u64 * n as u64 * k as u64
     }
 
     fn bytes(&self) -> u64 {
-        self.a.len() as u64 + self.workspace.operands().workload.dense_bytes()
+        self.a.len() as u64 + self.workspace.operands().product.dense_bytes()
     }
 
     fn choice(&self) -> String {

@@ -2,9 +2,9 @@
 
 use crate::bench::error::BenchError;
 use crate::bench::implementation::{Implementation, Place, Prepared, Refusal};
-use crate::bench::operands::{compressed_bytes, product_flops};
+use crate::bench::product_operands::{ProductOperands, compressed_bytes, product_flops};
 use crate::bench::vendor::cusparse::{Algorithm, SparseMatrix, SparseProduct, present};
-use crate::bench::workload::Workload;
+use crate::bench::workload::Product;
 use crate::bench::workspace::Workspace;
 
 /// cuSPARSE's product of compressed rows, by one algorithm.
@@ -22,7 +22,7 @@ impl CusparseCsr {
     pub const ALG3: Self = Self { name: "vendor/spmm/cusparse-csr-alg3", algorithm: Algorithm::CUSPARSE_SPMM_CSR_ALG3 };
 }
 
-impl Implementation for CusparseCsr {
+impl Implementation<ProductOperands> for CusparseCsr {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -31,38 +31,39 @@ impl Implementation for CusparseCsr {
         Place::Gpu
     }
 
-    fn supports(&self, _: &Workload) -> Result<(), Refusal> {
+    fn supports(&self, _: &Product) -> Result<(), Refusal> {
         present()
     }
 
-    fn prepare<'a>(&self, workspace: &'a Workspace<'a>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
+    fn prepare<'a>(&self, workspace: &'a Workspace<'a, ProductOperands>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
         let (gpu, sets) = workspace.on_device();
         let operands = workspace.operands();
-        let a = SparseMatrix::csr(gpu, &operands.workload, operands.entries())?;
-        let product = SparseProduct::new(gpu, &operands.workload, a, &sets[0].b, &sets[0].c, self.algorithm)?;
+        let a = SparseMatrix::csr(gpu, &operands.product, operands.entries())?;
+        let product =
+            SparseProduct::new(gpu, &operands.product, a, &sets[0].inputs[0], &sets[0].output, self.algorithm)?;
         Ok(Box::new(Ready { workspace, product }))
     }
 }
 
 struct Ready<'a> {
-    workspace: &'a Workspace<'a>,
+    workspace: &'a Workspace<'a, ProductOperands>,
     product: SparseProduct<'a>,
 }
 
 impl Prepared for Ready<'_> {
     fn launch(&mut self, set: usize) -> Result<(), BenchError> {
         let (_, sets) = self.workspace.on_device();
-        self.product.launch(&sets[set].b, &sets[set].c)
+        self.product.launch(&sets[set].inputs[0], &sets[set].output)
     }
 
     fn flops(&self) -> u64 {
         let operands = self.workspace.operands();
-        product_flops(operands.num_entries(), operands.workload.n)
+        product_flops(operands.num_entries(), operands.product.n)
     }
 
     fn bytes(&self) -> u64 {
         let operands = self.workspace.operands();
-        compressed_bytes(operands.entries()) + operands.workload.dense_bytes()
+        compressed_bytes(operands.entries()) + operands.product.dense_bytes()
     }
 
     fn choice(&self) -> String {

@@ -10,8 +10,8 @@ use hopper_sparse::formats::{BlockShape, Layout};
 use crate::bench::device::{DeviceBytes, Gpu};
 use crate::bench::error::BenchError;
 use crate::bench::implementation::Refusal;
-use crate::bench::operands::{Compressed, leading_dimension};
-use crate::bench::workload::Workload;
+use crate::bench::product_operands::{Compressed, leading_dimension};
+use crate::bench::workload::Product;
 
 pub use sys::cusparseSpMMAlg_t as Algorithm;
 
@@ -86,7 +86,7 @@ impl SparseMatrix {
     ///
     /// # Errors
     /// [`Refusal::TooLarge`] where 32-bit indices do not suffice; else what failed.
-    pub fn csr(gpu: &Gpu, workload: &Workload, entries: &Compressed) -> Result<Self, BenchError> {
+    pub fn csr(gpu: &Gpu, product: &Product, entries: &Compressed) -> Result<Self, BenchError> {
         let memory = upload(gpu, entries)?;
         let mut descriptor = ptr::null_mut();
         // SAFETY: the arrays are on the device, of the lengths that the sizes imply and of the types stated; they live
@@ -94,8 +94,8 @@ impl SparseMatrix {
         let status = unsafe {
             sys::cusparseCreateCsr(
                 &mut descriptor,
-                workload.m as i64,
-                workload.k as i64,
+                product.m as i64,
+                product.k as i64,
                 entries.col_indices.len() as i64,
                 memory[0].pointer(),
                 memory[1].pointer(),
@@ -103,7 +103,7 @@ impl SparseMatrix {
                 sys::cusparseIndexType_t::CUSPARSE_INDEX_32I,
                 sys::cusparseIndexType_t::CUSPARSE_INDEX_32I,
                 sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO,
-                data_type(workload.dtype),
+                data_type(product.dtype),
             )
         };
         check("cusparseCreateCsr", status)?;
@@ -114,15 +114,15 @@ impl SparseMatrix {
     ///
     /// # Errors
     /// [`Refusal::TooLarge`] or [`Refusal::VendorUnsupported`]; else what failed.
-    pub fn bsr(gpu: &Gpu, workload: &Workload, block: BlockShape, blocks: &Compressed) -> Result<Self, BenchError> {
+    pub fn bsr(gpu: &Gpu, product: &Product, block: BlockShape, blocks: &Compressed) -> Result<Self, BenchError> {
         let memory = upload(gpu, blocks)?;
         let mut descriptor = ptr::null_mut();
         // SAFETY: as for `csr`; the values hold `rows * cols` elements for each block.
         let status = unsafe {
             sys::cusparseCreateBsr(
                 &mut descriptor,
-                (workload.m / block.rows) as i64,
-                (workload.k / block.cols) as i64,
+                (product.m / block.rows) as i64,
+                (product.k / block.cols) as i64,
                 blocks.col_indices.len() as i64,
                 block.rows as i64,
                 block.cols as i64,
@@ -132,7 +132,7 @@ impl SparseMatrix {
                 sys::cusparseIndexType_t::CUSPARSE_INDEX_32I,
                 sys::cusparseIndexType_t::CUSPARSE_INDEX_32I,
                 sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO,
-                data_type(workload.dtype),
+                data_type(product.dtype),
                 sys::cusparseOrder_t::CUSPARSE_ORDER_ROW,
             )
         };
@@ -220,7 +220,7 @@ impl<'a> SparseProduct<'a> {
     /// [`Refusal::VendorUnsupported`] where it does not take types or layouts; else what the library failed at.
     pub fn new(
         gpu: &'a Gpu,
-        workload: &Workload,
+        product: &Product,
         a: SparseMatrix,
         b: &DeviceBytes,
         c: &DeviceBytes,
@@ -232,8 +232,8 @@ impl<'a> SparseProduct<'a> {
         let mut product = Self {
             handle,
             a,
-            b: DenseMatrix::new(b, workload.k, workload.n, workload.dtype, workload.b_layout)?,
-            c: DenseMatrix::new(c, workload.m, workload.n, workload.c_dtype, workload.c_layout)?,
+            b: DenseMatrix::new(b, product.k, product.n, product.dtype, product.b_layout)?,
+            c: DenseMatrix::new(c, product.m, product.n, product.c_dtype, product.c_layout)?,
             algorithm,
             buffer: gpu.allocate(0)?,
         };

@@ -102,6 +102,8 @@ impl Cluster<'_> {
             })
             .sum();
         let launched = self.spec.launch_registers() * self.block_threads() as u32;
-        format!("the block's warps want {demand} registers together, it was launched with {launched}: they wait forever")
+        format!(
+            "the block's warps want {demand} registers together, it was launched with {launched}: they wait forever"
+        )
     }
 }

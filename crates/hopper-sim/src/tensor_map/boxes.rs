@@ -88,13 +88,14 @@ impl TensorMap {
 
     /// The address of element 0 of the tensor's line under line `line` of the box; `None` where there is none.
     fn line_address(&self, at: &[i32], mut line: u32) -> Option<*mut u8> {
-        let mut offset = 0;
+        let mut offset = 0_u64;
         let outer = self.dims.iter().zip(&self.box_dims).zip(at).skip(1);
         for (((&extent, &box_extent), &at), stride) in outer.zip(&self.strides) {
             let index = i64::from(at) + i64::from(line % box_extent);
             line /= box_extent;
             let index = u64::try_from(index).ok().filter(|&index| index < extent)?;
-            offset += index * stride;
+            // Addresses are numbers modulo 2^64: a stride may stand for a step back.
+            offset = offset.wrapping_add(index.wrapping_mul(*stride));
         }
         Some(self.base.wrapping_add(offset as usize))
     }

@@ -47,7 +47,7 @@ unsafe fn split(fault: Fault, groups: u32) {
     } else {
         match (fault, groups) {
             (Fault::Splits40And240 | Fault::Splits32And240, _) => setmaxnreg_inc::<240>(), // more
-            (Fault::Splits24And168, _) => setmaxnreg_inc::<168>(), // more
+            (Fault::Splits24And168, _) => setmaxnreg_inc::<168>(),                         // more
             (Fault::OneWarpDoesNotTake, _) if thread < 160 => {}
             (Fault::OneWarpTakesFewer, _) if thread < 160 => setmaxnreg_inc::<224>(), // fewer than the others
             (Fault::IncreasesToFewer, _) => setmaxnreg_inc::<160>(),                  // fewer

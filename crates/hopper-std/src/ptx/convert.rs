@@ -78,6 +78,40 @@ pub unsafe fn ex2_approx_ftz_f32(x: f32) -> f32 {
     value
 }
 
+/// `lg2.approx.ftz.f32 d, x;` Thread. log2(x), 2^-22 absolute where the result is near 0.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[instruction]
+pub unsafe fn lg2_approx_ftz_f32(x: f32) -> f32 {
+    let value: f32;
+    ptx_asm!(
+        cpu {
+            use_f32([x]);
+            value = flush(flush(x).log2());
+        }
+        "lg2.approx.ftz.f32 {}, {};", out(reg32) value, in(reg32) x, options(pure, nomem, nostack)
+    );
+    value
+}
+
+/// `rcp.approx.ftz.f32 d, x;` Thread. 1 / x, 1 ulp.
+///
+/// # Safety
+/// None; unsafe as all of this module is.
+#[instruction]
+pub unsafe fn rcp_approx_ftz_f32(x: f32) -> f32 {
+    let value: f32;
+    ptx_asm!(
+        cpu {
+            use_f32([x]);
+            value = flush(1.0 / flush(x));
+        }
+        "rcp.approx.ftz.f32 {}, {};", out(reg32) value, in(reg32) x, options(pure, nomem, nostack)
+    );
+    value
+}
+
 /// `fma.rn.f32 d, a, b, c;` Thread.
 ///
 /// # Safety

@@ -100,6 +100,29 @@ pub trait Registers {
     fn tie(&mut self);
 }
 
+/// The registers of a left operand.
+pub trait RegisterWords {
+    /// As [`Registers::tie`].
+    fn tie(&mut self);
+}
+
+macro_rules! words {
+    ($($count:literal)*) => {
+        $(
+            impl RegisterWords for [u32; $count] {
+                #[instruction]
+                fn tie(&mut self) {
+                    seq!(I in 0..$count {
+                        ptx_asm!(cpu {} "//", #("// {}",)* #(inout(reg32) self[I],)* options(nostack, nomem));
+                    });
+                }
+            }
+        )*
+    };
+}
+
+words!(4 8 12 16 20 24 28 32 36 40 44 48 52 56 60 64);
+
 macro_rules! shape {
     ($n:literal, $registers:literal, $last:literal) => {
         impl Registers for [f32; $registers] {

@@ -2,8 +2,8 @@
 
 use hopper_macros::instruction;
 
-use super::{KMajor, Major};
-use crate::ptx::wgmma::{self, Mma, Registers};
+use super::{FullSlot, KMajor, Major};
+use crate::ptx::wgmma::{self, Mma, RegisterWords, Registers};
 
 /// The accumulator of a warp group: 64 rows by `2 * REGISTERS` columns of f32, `REGISTERS` in each thread.
 ///
@@ -32,6 +32,36 @@ where
     pub fn read(&mut self) -> &[f32; REGISTERS] {
         self.registers.tie();
         &self.registers
+    }
+
+    /// This thread's elements, to be changed in place. Index with constants only, as in [`read`](Self::read).
+    #[instruction]
+    pub fn modify(&mut self) -> &mut [f32; REGISTERS] {
+        self.registers.tie();
+        &mut self.registers
+    }
+
+    /// Issues products as one group: D = A B, or with [`Initial::Kept`] D += A B. `read` is what they read: it comes back from
+    /// the wait. Warp group.
+    ///
+    /// # Safety
+    /// All warps of the warp group call it together, and what `issue` multiplies is part of `read`, or stays as it is until
+    /// the wait.
+    #[instruction]
+    pub unsafe fn start<Read: InUse>(
+        &mut self,
+        initial: Initial,
+        mut read: Read,
+        issue: impl FnOnce(&mut Products<'_, REGISTERS>, &Read),
+    ) -> Flight<'_, REGISTERS, Read> {
+        self.registers.tie();
+        read.tie();
+        // SAFETY: the caller's promise.
+        unsafe { wgmma::wgmma_fence() };
+        issue(&mut Products { d: &mut self.registers, scale_d: initial as u32 }, &read);
+        // SAFETY: the caller's promise.
+        unsafe { wgmma::wgmma_commit_group() };
+        Flight { accumulator: self, read }
     }
 
     /// Opens a series of products that replaces what the accumulator holds. Until [`Pending::wait`] it cannot be read.
@@ -90,6 +120,137 @@ where
     }
 }
 
+/// What becomes of an accumulator's former value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Initial {
+    /// It does not count: the sum begins with zero.
+    Zero = 0,
+    /// Products are added to it.
+    Kept = 1,
+}
+
+/// What products in flight read: slots of a ring, fragments in registers, or both.
+pub trait InUse {
+    /// To the compiler, a use and a new value of what lies in registers: their life lasts until the wait.
+    fn tie(&mut self);
+}
+
+impl<Stage, S> InUse for FullSlot<Stage, S> {
+    #[inline(always)]
+    fn tie(&mut self) {}
+}
+
+/// Of what outlives the products: the caller of [`Accumulator::start`] answers for it.
+impl InUse for () {
+    #[inline(always)]
+    fn tie(&mut self) {}
+}
+
+impl<A: InUse, B: InUse> InUse for (A, B) {
+    #[instruction]
+    fn tie(&mut self) {
+        self.0.tie();
+        self.1.tie();
+    }
+}
+
+/// The left operand of a warp group in registers: 64 rows of 16-bit elements, `WORDS` pairs in each thread, four words for
+/// every 16 columns, in the order of [`AccumulatorFragment`](super::AccumulatorFragment): words 0 and 1 are two columns of
+/// the upper and of the lower row, 2 and 3 those eight columns on. PTX ISA 9.7.15.5.1.
+#[derive(Clone, Copy)]
+pub struct LeftFragment<const WORDS: usize> {
+    words: [u32; WORDS],
+}
+
+impl<const WORDS: usize> LeftFragment<WORDS> {
+    /// The fragment of these words.
+    #[inline(always)]
+    pub const fn new(words: [u32; WORDS]) -> Self {
+        Self { words }
+    }
+}
+
+impl<const WORDS: usize> InUse for LeftFragment<WORDS>
+where
+    [u32; WORDS]: RegisterWords,
+{
+    #[instruction]
+    fn tie(&mut self) {
+        self.words.tie();
+    }
+}
+
+/// An accumulator whose products are in flight, and what they read.
+#[must_use = "products in flight must be waited for"]
+pub struct Flight<'a, const REGISTERS: usize, Read> {
+    accumulator: &'a mut Accumulator<REGISTERS>,
+    read: Read,
+}
+
+impl<'a, const REGISTERS: usize, Read: InUse> Flight<'a, REGISTERS, Read>
+where
+    [f32; REGISTERS]: Registers,
+{
+    /// Waits, and gives back what was read. After it the accumulator can be used. Warp group.
+    ///
+    /// # Safety
+    /// All warps of the warp group call it together.
+    #[instruction]
+    pub unsafe fn wait(mut self) -> Read {
+        // SAFETY: the caller's promise.
+        unsafe { wgmma::wgmma_wait_group::<0>() };
+        self.accumulator.registers.tie();
+        self.read.tie();
+        self.read
+    }
+
+    /// Issues the products of another accumulator behind these. Warp group.
+    ///
+    /// # Safety
+    /// As [`Accumulator::start`].
+    #[instruction]
+    pub unsafe fn then<'b, const LATER: usize, Other: InUse>(
+        self,
+        later: &'b mut Accumulator<LATER>,
+        initial: Initial,
+        read: Other,
+        issue: impl FnOnce(&mut Products<'_, LATER>, &Other),
+    ) -> Flights<'a, 'b, REGISTERS, LATER, Read, Other>
+    where
+        [f32; LATER]: Registers,
+    {
+        // SAFETY: the caller's promise.
+        Flights { first: self, second: unsafe { later.start(initial, read, issue) } }
+    }
+}
+
+/// Two accumulators whose products are in flight, one group behind the other.
+#[must_use = "products in flight must be waited for"]
+pub struct Flights<'a, 'b, const FIRST: usize, const SECOND: usize, ReadFirst, ReadSecond> {
+    first: Flight<'a, FIRST, ReadFirst>,
+    second: Flight<'b, SECOND, ReadSecond>,
+}
+
+impl<'b, const FIRST: usize, const SECOND: usize, ReadFirst: InUse, ReadSecond: InUse>
+    Flights<'_, 'b, FIRST, SECOND, ReadFirst, ReadSecond>
+where
+    [f32; FIRST]: Registers,
+{
+    /// Waits for the first group only, and gives back what it read, and the second. Warp group.
+    ///
+    /// # Safety
+    /// All warps of the warp group call it together.
+    #[instruction]
+    pub unsafe fn wait_first(mut self) -> (ReadFirst, Flight<'b, SECOND, ReadSecond>) {
+        // SAFETY: the caller's promise.
+        unsafe { wgmma::wgmma_wait_group::<1>() };
+        self.first.accumulator.registers.tie();
+        self.first.read.tie();
+        (self.first.read, self.second)
+    }
+}
+
 /// The products of one group.
 pub struct Products<'a, const REGISTERS: usize> {
     d: &'a mut [f32; REGISTERS],
@@ -105,6 +266,24 @@ impl<const REGISTERS: usize> Products<'_, REGISTERS> {
     pub unsafe fn add<E: Mma<REGISTERS>, B: Major>(&mut self, a: KMajor, b: B, step: u32) {
         // SAFETY: the caller's promise; `Pending` fences before and waits after.
         unsafe { E::mma_shared::<KMajor, B>(self.d, a.step(step).bits(), b.step(step).bits(), self.scale_d) };
+        self.scale_d = 1;
+    }
+
+    /// D += A B over the 16 elements of K at `step`, A from registers, B in shared memory. Warp group.
+    ///
+    /// # Safety
+    /// As [`Accumulator::start`], within whose `issue` this is called; `step` is a constant where this is inlined.
+    #[instruction]
+    pub unsafe fn add_left<E: Mma<REGISTERS>, B: Major, const WORDS: usize>(
+        &mut self,
+        a: &LeftFragment<WORDS>,
+        b: B,
+        step: u32,
+    ) {
+        let first = step as usize * 4;
+        let a = [a.words[first], a.words[first + 1], a.words[first + 2], a.words[first + 3]];
+        // SAFETY: the caller's promise.
+        unsafe { E::mma_registers::<B>(self.d, a, b.step(step).bits(), self.scale_d) };
         self.scale_d = 1;
     }
 }

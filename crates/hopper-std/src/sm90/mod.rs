@@ -7,7 +7,7 @@
 //! | [`FullBarrier`], [`EmptyBarrier`] | waiting on the wrong one |
 //! | [`PipelineState`] | a phase flipped by hand |
 //! | [`Producer`], [`Consumer`], [`EmptySlot`], [`FullSlot`] | doing the other role's half; releasing twice; using a slot after its release |
-//! | [`Accumulator`], [`Pending`] | reading an accumulator, or releasing the slot it reads, before the wait |
+//! | [`Accumulator`], [`Pending`], [`Flight`] | reading an accumulator, or releasing the slot it reads, before the wait |
 //! | [`RegisterBudget`] | a register split that does not fit, which would hang the machine |
 //! | [`named_barriers!`](crate::named_barriers) | colliding barrier ids |
 //! | [`KernelSpec`](crate::KernelSpec) | a launch that disagrees with the kernel |
@@ -23,7 +23,7 @@ mod tensor_map;
 mod tile;
 mod warp_group;
 
-pub use accumulator::{Accumulator, Pending, Products};
+pub use accumulator::{Accumulator, Flight, Flights, InUse, Initial, LeftFragment, Pending, Products};
 pub use barrier::{EmptyBarrier, FullBarrier, Phase};
 pub use descriptor::{KMajor, Major, MnMajor, SmemDescriptor};
 pub use fragment::AccumulatorFragment;
@@ -34,5 +34,5 @@ pub use pipeline::{
 };
 pub use shared::{Shared, SharedMemory};
 pub use tensor_map::{TensorMapObject, TensorMapRef};
-pub use tile::{Linear, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileShape};
+pub use tile::{Linear, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileRow, TileShape};
 pub use warp_group::{RegisterBudget, WarpGroup};

@@ -247,6 +247,16 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
         unsafe { map.load_3d(tile, at, self.full) }
     }
 
+    /// Starts the copy of the box at `at` of a map of rank 5. Thread.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d).
+    #[instruction]
+    pub unsafe fn load_5d<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 5]) {
+        // SAFETY: as above.
+        unsafe { map.load_5d(tile, at, self.full) }
+    }
+
     /// As [`load_2d`](Self::load_2d), with a preference for what L2 keeps.
     ///
     /// # Safety

@@ -68,6 +68,27 @@ impl<T: TileShape> TensorMapRef<T> {
         unsafe { tensor::cp_async_bulk_tensor_3d(tile.address(), self.map.cast(), at, full.address()) }
     }
 
+    /// As [`load_2d`](Self::load_2d), from a map of rank 5 whose box is one deep in the last three dimensions.
+    ///
+    /// # Safety
+    /// As [`load_2d`](Self::load_2d).
+    #[instruction]
+    pub unsafe fn load_5d(self, tile: Shared<T>, at: [i32; 5], full: Shared<FullBarrier>) {
+        // SAFETY: as above, with rank 5.
+        unsafe { tensor::cp_async_bulk_tensor_5d(tile.address(), self.map.cast(), at, full.address()) }
+    }
+
+    /// Starts the copy of `tile` to the box at `at` of a map of rank 5, in this thread's bulk group. Thread.
+    ///
+    /// # Safety
+    /// The map's memory may be written there; `tile` was written before a fence of the asynchronous proxy, and does not change
+    /// until the group has been read.
+    #[instruction]
+    pub unsafe fn store_5d(self, at: [i32; 5], tile: Shared<T>) {
+        // SAFETY: as above, with rank 5.
+        unsafe { tensor::cp_async_bulk_tensor_5d_store(self.map.cast(), at, tile.address()) }
+    }
+
     /// As [`load_3d`](Self::load_3d), into the same place in every block of `mask`.
     ///
     /// # Safety

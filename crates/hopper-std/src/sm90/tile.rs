@@ -2,6 +2,8 @@
 
 use core::marker::PhantomData;
 
+use super::Shared;
+
 /// How the 16-byte units of a tile are permuted, so that neither rows nor columns collide in the banks.
 ///
 /// The permutation works on address bits: within an atom of eight rows of `SPAN_BYTES`, bits 4 up are XORed with bits
@@ -89,6 +91,36 @@ impl<T: 'static, const ROWS: usize, const COLS: usize, S: Swizzle> TileShape for
         bytes
     };
     const BOX: [u32; 2] = [COLS as u32, ROWS as u32];
+}
+
+/// One row of a [`Tile`], as a tensor copy of its own writes it: the permutation goes by the address, so rows that are copied
+/// one by one lie as if they had come together.
+#[repr(C)]
+pub struct TileRow<T, const COLS: usize, S> {
+    elements: [T; COLS],
+    swizzle: PhantomData<S>,
+}
+
+impl<T: 'static, const COLS: usize, S: Swizzle> TileShape for TileRow<T, COLS, S> {
+    type Element = T;
+    type Swizzle = S;
+    const ROWS: usize = 1;
+    const COLS: usize = COLS;
+    const BYTES: usize = {
+        assert!(COLS * size_of::<T>() == S::SPAN_BYTES, "a row of a tile is one swizzle span");
+        COLS * size_of::<T>()
+    };
+    const BOX: [u32; 2] = [COLS as u32, 1];
+}
+
+impl<T, const ROWS: usize, const COLS: usize, S: Swizzle> Shared<Tile<T, ROWS, COLS, S>> {
+    /// The place of row `index`, which must be under `ROWS`.
+    #[inline(always)]
+    pub const fn row(self, index: u32) -> Shared<TileRow<T, COLS, S>> {
+        debug_assert!((index as usize) < ROWS);
+        // SAFETY: a tile has its rows one span apart.
+        unsafe { self.project(index as usize * S::SPAN_BYTES) }
+    }
 }
 
 #[cfg(test)]

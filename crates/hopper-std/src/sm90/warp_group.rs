@@ -39,15 +39,18 @@ impl WarpGroup {
     }
 }
 
-/// How a block of one producer warp group and `CONSUMERS` consumer warp groups splits the registers.
+/// How a block of one producer warp group and `CONSUMERS` consumer warp groups splits the registers, `BLOCKS` such blocks on a
+/// multiprocessor.
 ///
 /// The counts are registers a thread, multiples of 8 from 24 to 256. Warp groups share what the block was launched with: for
-/// each thread the multiprocessor's 65,536 registers over the block's threads, rounded down to a multiple of 8. A split that
+/// each thread the multiprocessor's 65,536 registers over its threads, rounded down to a multiple of 8. A split that
 /// does not fit would make `setmaxnreg.inc` wait forever, as 32 + 2 x 240 of 3 x 168 did on an H200; here it does not compile.
 #[derive(Clone, Copy, Debug)]
-pub struct RegisterBudget<const PRODUCER: u32, const CONSUMER: u32, const CONSUMERS: u32>;
+pub struct RegisterBudget<const PRODUCER: u32, const CONSUMER: u32, const CONSUMERS: u32, const BLOCKS: u32 = 1>;
 
-impl<const PRODUCER: u32, const CONSUMER: u32, const CONSUMERS: u32> RegisterBudget<PRODUCER, CONSUMER, CONSUMERS> {
+impl<const PRODUCER: u32, const CONSUMER: u32, const CONSUMERS: u32, const BLOCKS: u32>
+    RegisterBudget<PRODUCER, CONSUMER, CONSUMERS, BLOCKS>
+{
     /// Threads of the block.
     pub const THREADS: u32 = WarpGroup::THREADS * (1 + CONSUMERS);
 
@@ -55,7 +58,8 @@ impl<const PRODUCER: u32, const CONSUMER: u32, const CONSUMERS: u32> RegisterBud
     pub const FITS: () = {
         assert!(PRODUCER >= 24 && PRODUCER <= 256 && PRODUCER.is_multiple_of(8), "register counts are multiples of 8");
         assert!(CONSUMER >= 24 && CONSUMER <= 256 && CONSUMER.is_multiple_of(8), "register counts are multiples of 8");
-        let at_launch = REGISTERS / Self::THREADS / 8 * 8;
+        let at_launch = REGISTERS / (BLOCKS * Self::THREADS) / 8 * 8;
+        let at_launch = if at_launch > 248 { 248 } else { at_launch };
         assert!(
             PRODUCER + CONSUMERS * CONSUMER <= (1 + CONSUMERS) * at_launch,
             "the register split does not fit what the block is launched with: setmaxnreg would hang"

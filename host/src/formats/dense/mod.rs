@@ -10,7 +10,6 @@ mod view_mut;
 
 pub use owned::Dense;
 pub use shape::Layout;
-#[cfg(any(feature = "gpu", feature = "sim"))]
 pub(crate) use shape::Shape;
 #[cfg(feature = "gpu")]
 pub(crate) use shape::shape_accessors;

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 
-use super::Prepared;
 use crate::error::Result;
 use crate::progress;
 use crate::statistics::quantile;
@@ -21,21 +20,22 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Launches once without counting it, then `repeat` times, or as often as a few seconds allow.
+    /// Launches once without counting it, then `repeat` times, or as often as a few seconds allow. `launch` says how many
+    /// seconds it took.
     ///
     /// # Errors
     /// A failure of the device.
-    pub fn take<C>(prepared: &mut dyn Prepared<C>, repeat: Option<NonZeroUsize>) -> Result<Self> {
+    pub fn take(repeat: Option<NonZeroUsize>, mut launch: impl FnMut() -> Result<f64>) -> Result<Self> {
         let most = repeat.map_or(DEFAULT_REPEAT, NonZeroUsize::get);
         let bar = progress::bar("timing", most as u64);
-        prepared.launch()?;
+        launch()?;
         let mut sorted = Vec::with_capacity(most);
         let mut total = 0.0;
         while sorted.len() < most {
             if repeat.is_none() && total > DEFAULT_SECONDS && sorted.len() >= LEAST_REPEAT {
                 break;
             }
-            let seconds = prepared.launch()?;
+            let seconds = launch()?;
             total += seconds;
             sorted.push(seconds);
             bar.inc(1);
@@ -68,38 +68,23 @@ impl Samples {
 
 #[cfg(test)]
 mod tests {
-    use hopper_sparse::formats::{Dense, Layout};
-
     use super::*;
-
-    struct Counting {
-        launches: usize,
-        seconds: f64,
-    }
-
-    impl Prepared<f32> for Counting {
-        fn launch(&mut self) -> Result<f64> {
-            self.launches += 1;
-            Ok(self.seconds * self.launches as f64)
-        }
-        fn output(&mut self) -> Result<Dense<f32>> {
-            Ok(Dense::zeros(0, 0, Layout::RowMajor))
-        }
-    }
 
     #[test]
     fn the_first_launch_does_not_count() {
-        let mut product = Counting { launches: 0, seconds: 1.0 };
-        let samples = Samples::take(&mut product, NonZeroUsize::new(4)).unwrap();
-        assert_eq!((product.launches, samples.count()), (5, 4));
+        let mut launches = 0;
+        let samples = Samples::take(NonZeroUsize::new(4), || {
+            launches += 1;
+            Ok(f64::from(launches))
+        })
+        .unwrap();
+        assert_eq!((launches, samples.count()), (5, 4));
         assert_eq!((samples.fastest(), samples.median(), samples.slowest()), (2.0, 3.5, 5.0));
     }
 
     #[test]
     fn slow_work_is_repeated_less_unless_asked() {
-        let mut product = Counting { launches: 0, seconds: 100.0 };
-        assert_eq!(Samples::take(&mut product, None).unwrap().count(), LEAST_REPEAT);
-        let mut product = Counting { launches: 0, seconds: 1e-9 };
-        assert_eq!(Samples::take(&mut product, None).unwrap().count(), DEFAULT_REPEAT);
+        assert_eq!(Samples::take(None, || Ok(100.0)).unwrap().count(), LEAST_REPEAT);
+        assert_eq!(Samples::take(None, || Ok(1e-9)).unwrap().count(), DEFAULT_REPEAT);
     }
 }

@@ -1,0 +1,293 @@
+//! What a launch is given, the same on a device and in the simulator: tensor maps, lists, arguments.
+
+use core::f32::consts::LOG2_E;
+
+#[cfg(doc)]
+use kernels_gpu::attention::TileWork;
+use kernels_gpu::attention::{
+    Arguments, CHUNK, CONSUMER_ROWS, CombineArguments, RowWork, SHIFT, UNBOUNDED, WORDS_PER_ROW, WORDS_PER_TILE,
+};
+
+use super::plan::{Combination, CombinedRow};
+use super::{Attention, AttentionError, AttentionPlan, AttentionTensor, Pass, PassKind, Sequences};
+use crate::element::Dtype;
+use crate::formats::{HeadsAxis, HeadsShape, HeadsStrides};
+use crate::tensor_map::{DevicePtr, L2Promotion, TensorMapSpec, TensorMapSwizzle};
+
+/// Bytes that tensor copies want addresses and strides to be multiples of.
+const ALIGNMENT: u64 = 16;
+
+/// Tensor maps of a launch.
+pub(super) const NUM_MAPS: usize = 6;
+
+/// Where Q, K, V or O lies in the memory of a device, or of the simulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PlacedHeads {
+    pub(super) address: DevicePtr,
+    pub(super) shape: HeadsShape,
+    pub(super) strides: HeadsStrides,
+    pub(super) dtype: Dtype,
+}
+
+/// The tensors of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Tensors {
+    pub(super) q: PlacedHeads,
+    pub(super) k: PlacedHeads,
+    pub(super) v: PlacedHeads,
+    pub(super) o: PlacedHeads,
+}
+
+/// Where a pass's lists lie.
+#[derive(Clone, Copy)]
+pub(super) struct Lists {
+    pub(super) tiles: DevicePtr,
+    pub(super) tile_offsets: DevicePtr,
+    /// Of no element where tiles have no lists of keys, and so are the columns.
+    pub(super) blocks: DevicePtr,
+    pub(super) columns: DevicePtr,
+}
+
+/// Where the parts of rows lie; nowhere where there are none.
+#[derive(Clone, Copy)]
+pub(super) struct Workspace {
+    /// Rows in f32.
+    pub(super) rows: DevicePtr,
+    /// Their log-sum-exps.
+    pub(super) lse: DevicePtr,
+}
+
+impl Pass {
+    /// The list of tiles, as the kernel reads it: three entries a tile.
+    pub(super) fn tile_words(&self) -> Vec<[u32; 4]> {
+        const { assert!(WORDS_PER_TILE == 12) };
+        let (tiles, _) = self.lists();
+        tiles
+            .iter()
+            .flat_map(|tile| {
+                let [a, b, c, d, e, f, g, h, i, j, k, l] = tile.to_words();
+                [[a, b, c, d], [e, f, g, h], [i, j, k, l]]
+            })
+            .collect()
+    }
+}
+
+impl Combination {
+    /// The list of rows, as the kernel reads it, of an O that lies so: two entries a row.
+    pub(super) fn row_words(&self, strides: HeadsStrides) -> Vec<[u32; 4]> {
+        const { assert!(WORDS_PER_ROW == 8) };
+        let words = |row: &CombinedRow| {
+            let steps = [(row.batch, strides.batch), (row.token, strides.token), (row.head, strides.head)];
+            let work = RowWork {
+                first: row.first,
+                step: row.step,
+                count: row.count,
+                lse_index: row.lse_index,
+                // Of an axis of one, no step is taken, whatever its stride is.
+                output: steps.iter().map(|&(at, stride)| u64::from(at).wrapping_mul(stride as u64)).sum(),
+            };
+            let [a, b, c, d, e, f, g, h] = work.to_words();
+            [[a, b, c, d], [e, f, g, h]]
+        };
+        self.rows.iter().flat_map(words).collect()
+    }
+
+    /// All arguments of the kernel that combines.
+    pub(super) fn arguments(
+        &self,
+        rows: DevicePtr,
+        workspace: Workspace,
+        o: PlacedHeads,
+        lse: DevicePtr,
+    ) -> CombineArguments {
+        // SAFETY: the list and the workspace are arrays of these types for as long as a launch that is given their addresses,
+        // and the pass that fills the workspace is done before; so its caller promises.
+        unsafe {
+            CombineArguments {
+                rows: rows.array(),
+                num_rows: self.rows.len() as u32,
+                partial: workspace.rows.array(),
+                partial_lse: workspace.lse.array(),
+                width: self.width as u32,
+                head_dim: o.shape.head_dim as u32,
+                output: o.address.as_mut_ptr(),
+                lse: lse.as_mut_ptr(),
+            }
+        }
+    }
+}
+
+impl AttentionPlan {
+    /// Whether the problem's tensors have elements of this type.
+    pub(super) fn check_dtype(&self, found: Dtype) -> Result<(), AttentionError> {
+        let expected = self.problem().dtype;
+        if found == expected { Ok(()) } else { Err(AttentionError::OtherDtype { expected, found }) }
+    }
+
+    /// Whether these are the problem's tensors, and lie where tensor copies reach them.
+    pub(super) fn check_tensors(&self, tensors: Tensors) -> Result<(), AttentionError> {
+        let Tensors { q, k, v, o } = tensors;
+        for (tensor, placed) in
+            [(AttentionTensor::Q, q), (AttentionTensor::K, k), (AttentionTensor::V, v), (AttentionTensor::O, o)]
+        {
+            self.check_dtype(placed.dtype)?;
+            self.problem().check_shape(tensor, placed.shape)?;
+            check_alignment(tensor, placed)?;
+        }
+        Ok(())
+    }
+
+    /// The tensor maps of Q, O, K, V, and of single rows of K and V, in the order of the kernel's parameters.
+    pub(super) fn maps(&self, pass: &Pass, tensors: Tensors) -> [TensorMapSpec<5>; NUM_MAPS] {
+        let Tensors { q, k, v, o } = tensors;
+        let keys = &self.problem().keys;
+        let key_rows = pass.configuration().keys;
+        let map_of_rows = |placed| match pass.kind() {
+            PassKind::Queries => map(placed, &self.problem().queries, CONSUMER_ROWS, q.address),
+            PassKind::Heads | PassKind::Parts => map_of_heads(placed, self.problem()),
+        };
+        [
+            map_of_rows(q),
+            map_of_rows(o),
+            map(k, keys, key_rows, q.address),
+            map(v, keys, key_rows, q.address),
+            map(k, keys, 1, q.address),
+            map(v, keys, 1, q.address),
+        ]
+    }
+
+    /// All arguments of a pass's kernel but the maps.
+    pub(super) fn arguments(&self, pass: &Pass, lists: Lists, workspace: Workspace, lse: DevicePtr) -> Arguments {
+        let problem = self.problem();
+        let bound = |keys: Option<u32>| keys.map_or(UNBOUNDED, |keys| keys.min(UNBOUNDED as u32) as i32);
+        let (scale, softcap) = match problem.softcap {
+            None => (problem.scale * LOG2_E, 0.0),
+            Some(softcap) => (problem.scale / softcap, softcap * LOG2_E),
+        };
+        let (lse, partial) = match pass.kind() {
+            PassKind::Queries | PassKind::Heads => (lse, DevicePtr::NULL),
+            PassKind::Parts => (workspace.lse, workspace.rows),
+        };
+        // SAFETY: the lists are arrays of these types, as long as the pass says, for as long as a launch that is given their
+        // addresses; so its caller promises.
+        unsafe {
+            Arguments {
+                tiles: lists.tiles.array(),
+                tile_offsets: lists.tile_offsets.array(),
+                lse: lse.as_mut_ptr(),
+                scale,
+                softcap,
+                left: bound(problem.window.left),
+                right: bound(problem.window.right),
+                diagonal_step: i32::from(pass.kind() == PassKind::Queries),
+                blocks: lists.blocks.array(),
+                columns: lists.columns.array(),
+                partial: partial.as_mut_ptr(),
+                query_shift: if pass.kind() == PassKind::Queries { shift(&problem.queries) } else { 0 },
+                key_shift: shift(&problem.keys),
+            }
+        }
+    }
+}
+
+/// The last coordinate in the maps of tensors with these sequences.
+const fn shift(sequences: &Sequences) -> i32 {
+    match sequences {
+        Sequences::Equal { .. } => 0,
+        Sequences::Packed { .. } => SHIFT,
+    }
+}
+
+/// Whether every row begins at a multiple of 16 bytes.
+fn check_alignment(tensor: AttentionTensor, placed: PlacedHeads) -> Result<(), AttentionError> {
+    let HeadsShape { batch, tokens, heads, .. } = placed.shape;
+    if batch.min(tokens).min(heads) == 0 {
+        return Ok(());
+    }
+    if !placed.address.0.is_multiple_of(ALIGNMENT) {
+        return Err(AttentionError::Address { tensor, address: placed.address.0 });
+    }
+    let steps = [
+        (HeadsAxis::Batch, batch, placed.strides.batch),
+        (HeadsAxis::Token, tokens, placed.strides.token),
+        (HeadsAxis::Head, heads, placed.strides.head),
+    ];
+    for (axis, extent, stride) in steps {
+        let bytes = stride as u64 * placed.dtype.size_bytes() as u64;
+        if extent > 1 && !bytes.is_multiple_of(ALIGNMENT) {
+            return Err(AttentionError::Stride { tensor, axis, bytes });
+        }
+    }
+    Ok(())
+}
+
+/// The map of a tensor: dimensions (D, tokens, heads, outer, shift), in boxes of `rows` rows of 64 elements.
+///
+/// For packed sequences see [`TileWork`]; `plan` counts as it says.
+fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: DevicePtr) -> TensorMapSpec<5> {
+    let HeadsShape { batch, tokens, heads, head_dim } = placed.shape;
+    let size = placed.dtype.size_bytes() as u64;
+    let row_bytes = head_dim as u64 * size;
+    let spec = TensorMapSpec {
+        element: placed.dtype.into(),
+        address: placed.address,
+        dims: [head_dim as u64, tokens as u64, heads as u64, batch as u64, 1],
+        strides_bytes: [size, row_bytes, row_bytes, row_bytes, row_bytes],
+        box_dims: [CHUNK as u32, rows as u32, 1, 1, 1],
+        element_strides: [1; 5],
+        swizzle: TensorMapSwizzle::Bytes128,
+        l2_promotion: L2Promotion::Bytes256,
+    };
+    if spec.dims.contains(&0) {
+        // No tile has a row or a key within its bounds, so that it is never read; the map must still be one.
+        return TensorMapSpec { address: anywhere, dims: [head_dim as u64, 1, 1, 1, 1], ..spec };
+    }
+    // The stride of an axis of one may be any number, also one that no map can have: then no step is taken.
+    let stride = |extent: usize, stride: usize| if extent > 1 { stride as u64 * size } else { row_bytes };
+    let token = stride(tokens, placed.strides.token);
+    let head = stride(heads, placed.strides.head);
+    match sequences {
+        Sequences::Equal { .. } => {
+            let outer = stride(batch, placed.strides.batch);
+            TensorMapSpec { strides_bytes: [size, token, head, outer, row_bytes], ..spec }
+        }
+        Sequences::Packed { .. } => TensorMapSpec {
+            dims: [head_dim as u64, SHIFT as u64, heads as u64, tokens as u64 + 1, SHIFT as u64 + 1],
+            strides_bytes: [size, token, head, token, (1 << 34) - token],
+            ..spec
+        },
+    }
+}
+
+/// The map of Q or O whose rows are the heads of a group: dimensions (D, heads of the group, groups, sequences or tokens, 1).
+///
+/// Sequences of one query have it at token 0 of their place along the batch axis, or at a token of the one place: the
+/// other of the two axes has one place, or is left out.
+fn map_of_heads(placed: PlacedHeads, problem: &Attention) -> TensorMapSpec<5> {
+    let HeadsShape { batch, tokens, head_dim, .. } = placed.shape;
+    let (groups, group) = (problem.num_key_heads, problem.num_query_heads / problem.num_key_heads);
+    let (outer, outer_stride) = match &problem.queries {
+        Sequences::Equal { .. } => (batch, placed.strides.batch),
+        Sequences::Packed { .. } => (tokens, placed.strides.token),
+    };
+    let size = placed.dtype.size_bytes() as u64;
+    let row_bytes = head_dim as u64 * size;
+    // As in `map`: no step is taken along an axis of one.
+    let stride = |extent: usize, stride: usize| if extent > 1 { stride as u64 * size } else { row_bytes };
+    TensorMapSpec {
+        element: placed.dtype.into(),
+        address: placed.address,
+        dims: [head_dim as u64, group as u64, groups as u64, outer as u64, 1],
+        strides_bytes: [
+            size,
+            stride(group, placed.strides.head),
+            stride(groups, placed.strides.head.saturating_mul(group)),
+            stride(outer, outer_stride),
+            row_bytes,
+        ],
+        box_dims: [CHUNK as u32, CONSUMER_ROWS as u32, 1, 1, 1],
+        element_strides: [1; 5],
+        swizzle: TensorMapSwizzle::Bytes128,
+        l2_promotion: L2Promotion::Bytes256,
+    }
+}

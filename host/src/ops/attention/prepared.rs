@@ -1,0 +1,287 @@
+//! A plan on a device: lists and tensor maps, launched many times.
+
+use core::fmt;
+use core::hash::Hash;
+use core::marker::PhantomData;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::launch::{Lists, NUM_MAPS, PlacedHeads, Tensors, Workspace};
+use super::{AttentionPlan, Pass};
+use crate::element::Element;
+use crate::error::Error;
+use crate::formats::{HeadsShape, HeadsStrides};
+use crate::gpu::{
+    Device, DeviceBuffer, DeviceDenseViewMut, DeviceHeadsView, DeviceHeadsViewMut, DevicePtr, GpuError, Kernel,
+    Scratch, Stream, TensorMap, TensorMaps,
+};
+#[cfg(doc)]
+use crate::ops::attention::AttentionError;
+
+/// Maps are kept for this many places of Q, K, V and O together, and lists of rows for as many ways in which O lies; one more,
+/// and all are made anew.
+const MAX_KEPT: usize = 64;
+
+/// A plan on a device, for tensors of type `T`. Send and Sync: threads and streams may launch it at once.
+pub struct AttentionPrepared<T> {
+    plan: AttentionPlan,
+    device: Device,
+    /// As many as there are passes.
+    passes: Vec<PreparedPass>,
+    combining: Option<Combining>,
+    maps: Mutex<HashMap<Tensors, Arc<[TensorMaps<NUM_MAPS>]>>>,
+    element: PhantomData<T>,
+}
+
+/// A pass on a device.
+struct PreparedPass {
+    kernel: Kernel,
+    tiles: DeviceBuffer<[u32; 4]>,
+    tile_offsets: DeviceBuffer<u32>,
+    blocks: DeviceBuffer<u32>,
+    columns: DeviceBuffer<u32>,
+}
+
+/// What combines parts of rows.
+struct Combining {
+    kernel: Kernel,
+    /// Lists of rows, by how O lies.
+    rows: Mutex<HashMap<HeadsStrides, Arc<DeviceBuffer<[u32; 4]>>>>,
+}
+
+impl PreparedPass {
+    fn new(device: &Device, pass: &Pass) -> Result<Self, GpuError> {
+        let (_, offsets) = pass.lists();
+        Ok(Self {
+            kernel: device.kernel(pass.configuration().spec)?,
+            tiles: DeviceBuffer::from_slice(device, &pass.tile_words())?,
+            tile_offsets: DeviceBuffer::from_slice(device, offsets)?,
+            blocks: DeviceBuffer::from_slice(device, &pass.entries().blocks)?,
+            columns: DeviceBuffer::from_slice(device, &pass.entries().columns)?,
+        })
+    }
+
+    fn num_bytes(&self) -> usize {
+        let Self { kernel: _, tiles, tile_offsets, blocks, columns } = self;
+        tiles.num_bytes() + tile_offsets.num_bytes() + blocks.num_bytes() + columns.num_bytes()
+    }
+
+    /// Where its lists lie.
+    fn lists(&self) -> Lists {
+        Lists {
+            tiles: self.tiles.ptr(),
+            tile_offsets: self.tile_offsets.ptr(),
+            blocks: self.blocks.ptr(),
+            columns: self.columns.ptr(),
+        }
+    }
+}
+
+impl AttentionPlan {
+    /// Loads the kernels, and puts the plan's lists into device memory.
+    ///
+    /// # Errors
+    /// [`AttentionError::OtherDtype`] where the problem is not of type `T`; [`GpuError::OutOfMemory`] with the bytes wanted
+    /// and free; any other [`GpuError`] of the driver.
+    pub fn prepare<T: Element>(&self, device: &Device) -> Result<AttentionPrepared<T>, Error> {
+        self.check_dtype(T::DTYPE)?;
+        let passes: Result<Vec<_>, _> = self.passes().iter().map(|pass| PreparedPass::new(device, pass)).collect();
+        let combining = match self.combination() {
+            Some(parts) => Some(Combining { kernel: device.kernel(parts.kernel.spec)?, rows: Mutex::default() }),
+            None => None,
+        };
+        Ok(AttentionPrepared {
+            plan: self.clone(),
+            device: device.clone(),
+            passes: passes?,
+            combining,
+            maps: Mutex::default(),
+            element: PhantomData,
+        })
+    }
+}
+
+impl<T: Element> AttentionPrepared<T> {
+    /// The plan.
+    pub fn plan(&self) -> &AttentionPlan {
+        &self.plan
+    }
+
+    /// The loaded kernels, in the order of the plan's passes; where parts are combined, the one that does so is behind them.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        let combining = self.combining.as_ref().map(|combining| &combining.kernel);
+        self.passes.iter().map(|pass| &pass.kernel).chain(combining)
+    }
+
+    /// Device memory held for the plan's lists, in bytes. A launch takes [`AttentionPlan::num_workspace_bytes`] besides.
+    pub fn num_bytes(&self) -> usize {
+        self.passes.iter().map(PreparedPass::num_bytes).sum()
+    }
+
+    /// Launches O = softmax(scale Q K^T) V on `stream` and returns without waiting; with an array for them, the log-sum-exps
+    /// are stored, too. Every element of both is written.
+    ///
+    /// Where keys are split, each launch has a workspace of its own, allocated and freed in the order of the stream.
+    ///
+    /// # Errors
+    /// [`AttentionError`] where a tensor is not what was planned for, or does not lie where tensor copies reach it; a
+    /// [`GpuError`] where the driver refuses.
+    ///
+    /// # Safety
+    /// The tensors stay allocated, Q, K and V are not written and O and the log-sum-exps are not used, until the launch is
+    /// done; all are in the memory of the device that this was prepared on, and `stream` is one of its streams.
+    pub unsafe fn launch(
+        &self,
+        stream: &Stream,
+        q: DeviceHeadsView<'_, T>,
+        k: DeviceHeadsView<'_, T>,
+        v: DeviceHeadsView<'_, T>,
+        o: &mut DeviceHeadsViewMut<'_, T>,
+        lse: Option<&mut DeviceDenseViewMut<'_, f32>>,
+    ) -> Result<(), Error> {
+        let placed = |view: DeviceHeadsView<'_, T>| placed::<T>(view.ptr(), view.shape(), view.strides());
+        let tensors = Tensors { q: placed(q), k: placed(k), v: placed(v), o: placed(o.as_view()) };
+        self.plan.check_tensors(tensors)?;
+        let lse = match lse {
+            Some(lse) => {
+                let placed = lse.placed();
+                self.plan.problem().check_lse(placed.shape)?;
+                placed.address
+            }
+            None => DevicePtr::NULL,
+        };
+        if self.plan.num_tiles() == 0 {
+            return Ok(());
+        }
+        let maps = self.maps_for(tensors)?;
+        self.device.make_current()?;
+        let scratch = match self.plan.num_workspace_bytes() {
+            0 => None,
+            bytes => Some(Scratch::new(stream, bytes as usize)?),
+        };
+        let workspace = self.workspace_at(scratch.as_ref().map_or(DevicePtr::NULL, Scratch::ptr));
+        for ((pass, prepared), maps) in self.plan.passes().iter().zip(&self.passes).zip(maps.iter()) {
+            // SAFETY: the caller's promise; the workspace is freed on the same stream, after all launches.
+            unsafe { self.launch_pass(stream, pass, prepared, maps, workspace, lse) }?;
+        }
+        // SAFETY: as above.
+        Ok(unsafe { self.combine(stream, workspace, tensors.o, lse) }?)
+    }
+
+    /// # Safety
+    /// As [`launch`](Self::launch); the workspace is there until the launch is done.
+    unsafe fn launch_pass(
+        &self,
+        stream: &Stream,
+        pass: &Pass,
+        prepared: &PreparedPass,
+        maps: &TensorMaps<NUM_MAPS>,
+        workspace: Workspace,
+        lse: DevicePtr,
+    ) -> Result<(), GpuError> {
+        let [map_q, map_o, map_k, map_v, map_key, map_value] = maps.addresses();
+        let arguments = self.plan.arguments(pass, prepared.lists(), workspace, lse);
+        let params = (
+            map_q,
+            map_o,
+            map_k,
+            map_v,
+            map_key,
+            map_value,
+            DevicePtr::of(arguments.tiles.as_ptr()),
+            DevicePtr::of(arguments.tile_offsets.as_ptr()),
+            DevicePtr::of(arguments.lse),
+            arguments.scale,
+            arguments.softcap,
+            arguments.left,
+            arguments.right,
+            arguments.diagonal_step,
+            DevicePtr::of(arguments.blocks.as_ptr()),
+            DevicePtr::of(arguments.columns.as_ptr()),
+            DevicePtr::of(arguments.partial),
+            arguments.query_shift,
+            arguments.key_shift,
+        );
+        // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
+        // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.
+        unsafe { prepared.kernel.launch(pass.grid(), stream, params) }
+    }
+
+    /// Makes rows of O from their parts, where there are parts.
+    ///
+    /// # Safety
+    /// As [`launch_pass`](Self::launch_pass), behind the passes on the same stream.
+    unsafe fn combine(
+        &self,
+        stream: &Stream,
+        workspace: Workspace,
+        o: PlacedHeads,
+        lse: DevicePtr,
+    ) -> Result<(), GpuError> {
+        let (Some(parts), Some(combining)) = (self.plan.combination(), &self.combining) else { return Ok(()) };
+        let rows = kept(&combining.rows, o.strides, || {
+            Ok(Arc::new(DeviceBuffer::from_slice(&self.device, &parts.row_words(o.strides))?))
+        })?;
+        let arguments = parts.arguments(rows.ptr(), workspace, o, lse);
+        let params = (
+            DevicePtr::of(arguments.rows.as_ptr()),
+            arguments.num_rows,
+            DevicePtr::of(arguments.partial.as_ptr()),
+            DevicePtr::of(arguments.partial_lse.as_ptr()),
+            arguments.width,
+            arguments.head_dim,
+            DevicePtr::of(arguments.output),
+            DevicePtr::of(arguments.lse),
+        );
+        // SAFETY: the parameters are those that `CombineArguments` lists, in its order; the list lives as long as `self`; the
+        // rest is the caller's promise.
+        unsafe { combining.kernel.launch(parts.grid(), stream, params) }
+    }
+
+    /// The parts of the workspace that begins there.
+    fn workspace_at(&self, address: DevicePtr) -> Workspace {
+        let bytes = self.plan.combination().map_or(0, |parts| parts.num_partial_rows * parts.width * size_of::<f32>());
+        Workspace { rows: address, lse: address.byte_add(bytes as u64) }
+    }
+
+    /// The maps of tensors that lie so, by pass.
+    fn maps_for(&self, tensors: Tensors) -> Result<Arc<[TensorMaps<NUM_MAPS>]>, GpuError> {
+        kept(&self.maps, tensors, || {
+            let maps_of = |pass: &Pass| {
+                let [q, o, k, v, key, value] =
+                    self.plan.maps(pass, tensors).map(|spec| TensorMap::new(&self.device, &spec));
+                TensorMaps::upload(&self.device, &[q?, o?, k?, v?, key?, value?])
+            };
+            self.plan.passes().iter().map(maps_of).collect()
+        })
+    }
+}
+
+/// What is kept for `key`; made, where it is not there.
+fn kept<K: Eq + Hash, V: Clone>(
+    cache: &Mutex<HashMap<K, V>>,
+    key: K,
+    make: impl FnOnce() -> Result<V, GpuError>,
+) -> Result<V, GpuError> {
+    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(value) = cache.get(&key) {
+        return Ok(value.clone());
+    }
+    let value = make()?;
+    if cache.len() >= MAX_KEPT {
+        // Freeing device memory waits for the launches that may still read it.
+        cache.clear();
+    }
+    cache.insert(key, value.clone());
+    Ok(value)
+}
+
+fn placed<T: Element>(address: DevicePtr, shape: HeadsShape, strides: HeadsStrides) -> PlacedHeads {
+    PlacedHeads { address, shape, strides, dtype: T::DTYPE }
+}
+
+impl<T: Element> fmt::Debug for AttentionPrepared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttentionPrepared").field("plan", &self.plan.to_string()).finish_non_exhaustive()
+    }
+}

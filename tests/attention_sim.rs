@@ -1,0 +1,237 @@
+//! The attention kernels against the reference, in the simulator: every kernel, on small problems, in many orders of events.
+//!
+//! `HOPPER_SIM_SEEDS=n` runs each kernel with `n` seeds of every mode.
+
+#![cfg(feature = "sim")]
+
+#[path = "suite/plain_attention.rs"]
+mod plain_attention;
+mod suite;
+
+use std::cell::Cell;
+use std::slice;
+
+use hopper_sparse::formats::{DenseViewMut, HeadsShape, HeadsStrides, HeadsView, HeadsViewMut};
+use hopper_sparse::ops::attention::{Attention, OneQuery, Sequences, Whole, Window};
+use hopper_sparse::sim::{Mode, Schedule, Simulated};
+use hopper_sparse::{Dtype, Element, Result, bf16, f16};
+use kernels_gpu::attention::{CONFIGURATIONS, Configuration, Serves};
+use suite::attention::{self, Case, HeadsPlacement, Runner};
+use suite::one_query;
+use suite::operands::Random;
+
+/// So few that each works on several tiles.
+const MULTIPROCESSORS: u32 = 2;
+
+/// So few keys in a part that small problems have several.
+const STORED: OneQuery = OneQuery { keys_per_part: 128, whole: Whole::Stored };
+const COMBINED: OneQuery = OneQuery { keys_per_part: 192, whole: Whole::Combined };
+
+/// Runs a problem in the simulator by some of these kernels, and fails on any finding.
+struct InSimulator {
+    /// Of the next launch; the one after it has the next mode.
+    schedule: Cell<Schedule>,
+    kernels: &'static [Configuration],
+    one_query: OneQuery,
+}
+
+impl InSimulator {
+    /// All modes in turn, from a fresh seed on.
+    fn of_any_schedule(kernels: &'static [Configuration]) -> Self {
+        Self { schedule: Cell::new(Schedule::new(Mode::Fair, Random::fresh().next())), kernels, one_query: STORED }
+    }
+
+    fn device(&self) -> Simulated {
+        let schedule = self.schedule.get();
+        let next = Mode::ALL.iter().position(|mode| *mode == schedule.mode).map_or(0, |mode| mode + 1);
+        self.schedule.set(Schedule::new(Mode::ALL[next % Mode::ALL.len()], schedule.seed.wrapping_add(1)));
+        Simulated::new(schedule)
+    }
+}
+
+impl Runner for InSimulator {
+    fn attend<T: Element>(
+        &self,
+        problem: &Attention,
+        [q, k, v]: [HeadsView<'_, T>; 3],
+        o: &mut HeadsViewMut<'_, T>,
+        lse: Option<&mut DenseViewMut<'_, f32>>,
+    ) -> Result<()> {
+        let plan = problem.plan_with(self.kernels, MULTIPROCESSORS * self.kernels[0].spec.cluster, self.one_query)?;
+        let device = self.device();
+        plan.simulate(&device, q, k, v, o, lse)?;
+        let report = device.report();
+        assert!(report.findings.is_empty(), "{plan}, {problem}, {:?}: {report}", device.schedule());
+        Ok(())
+    }
+}
+
+/// What the host hands to kernels, by the plainest of them.
+#[test]
+fn the_contract() {
+    let runner = InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS);
+    attention::check_options::<bf16>(&runner, 16);
+    attention::check_edges::<bf16>(&runner, 8);
+    attention::check_leaks::<bf16>(&runner, 24);
+    attention::check_batches::<bf16>(&runner, 16);
+    attention::check_options::<f16>(&runner, 24);
+    for one_query in [STORED, COMBINED, OneQuery { keys_per_part: 1, ..STORED }] {
+        let runner = InSimulator { one_query, ..InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS) };
+        one_query::check_one_query::<bf16>(&runner, 16);
+        one_query::check_one_query::<f16>(&runner, 8);
+        one_query::check_one_query_batches::<bf16>(&runner, 24, 333);
+    }
+}
+
+/// Sequences of one query, by the kernels that plans choose: those of few rows, and beside them those of many.
+fn check_one_query<T: Element>(head_dim: usize) {
+    let runner = InSimulator::of_any_schedule(CONFIGURATIONS);
+    one_query::check_one_query::<T>(&runner, head_dim);
+    let runner = InSimulator { one_query: COMBINED, ..InSimulator::of_any_schedule(CONFIGURATIONS) };
+    one_query::check_one_query_batches::<T>(&runner, head_dim - 8, 210);
+    let mut random = Random::fresh();
+    for schedule in Schedule::all(1) {
+        let runner = InSimulator { schedule: Cell::new(schedule), kernels: CONFIGURATIONS, one_query: STORED };
+        let keys = Sequences::of_lengths(&[200, 60]);
+        for queries in [Sequences::Equal { batch: 2, len: 1 }, Sequences::of_lengths(&[1, 2])] {
+            let problem = Attention::new(queries, 4, head_dim, T::DTYPE).with_keys(keys.clone()).with_key_heads(2);
+            attention::check_case::<T>(&runner, &Case::of(problem, &mut random));
+        }
+    }
+}
+
+/// The kernels for rows of `head_dim` elements of a type.
+fn kernels_of(dtype: Dtype, head_dim: usize) -> impl Iterator<Item = &'static [Configuration]> {
+    let problem = Attention::new(Sequences::of_lengths(&[]), 1, head_dim, dtype);
+    let kernels: Vec<_> = problem.kernels().filter(|kernel| kernel.head_dim == head_dim).collect();
+    assert!(!kernels.is_empty(), "no kernel takes rows of {head_dim} elements of {dtype}");
+    kernels.into_iter().map(slice::from_ref)
+}
+
+/// Every kernel for rows of `head_dim` elements, and the same kernels with shorter rows. In f16 the kernels are those of bf16
+/// but for the type: there, a part of the suite does. So it does for kernels of few rows, which plans choose for sequences of
+/// one query: these have a suite of their own.
+fn check_kernels<T: Element>(head_dim: usize) {
+    for kernels in kernels_of(T::DTYPE, head_dim) {
+        let runner = InSimulator::of_any_schedule(kernels);
+        if T::DTYPE == Dtype::Bf16 && kernels[0].serves != Serves::FewRows {
+            attention::check_options::<T>(&runner, head_dim);
+            attention::check_batches::<T>(&runner, head_dim);
+        }
+        attention::check_edges::<T>(&runner, head_dim - 24);
+        attention::check_leaks::<T>(&runner, head_dim - 8);
+        check_schedules::<T>(kernels, head_dim);
+        println!("{}: no finding", kernels[0].spec.name);
+    }
+}
+
+/// One problem with several tiles a worker, some of which are cut by the mask, under every schedule.
+fn check_schedules<T: Element>(kernels: &'static [Configuration], head_dim: usize) {
+    let mut random = Random::fresh();
+    for (index, schedule) in Schedule::all(2).enumerate() {
+        let runner = InSimulator { schedule: Cell::new(schedule), kernels, one_query: STORED };
+        let lengths = Sequences::of_lengths(&[kernels[0].rows + 9, 5, 2 * kernels[0].keys + 1]);
+        let window = [Window::CAUSAL, Window::FULL, Window::sliding(100)][index % 3];
+        let problem = Attention::new(lengths, 2, head_dim, T::DTYPE).with_key_heads(1).with_window(window);
+        attention::check_case::<T>(&runner, &Case::of(problem, &mut random));
+    }
+}
+
+macro_rules! kernels_are_right {
+    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                check_kernels::<$element>($head_dim);
+            }
+        )*
+    };
+}
+
+kernels_are_right! {
+    every_kernel_with_bf16_and_64, bf16, 64;
+    every_kernel_with_bf16_and_96, bf16, 96;
+    every_kernel_with_bf16_and_128, bf16, 128;
+    every_kernel_with_bf16_and_192, bf16, 192;
+    every_kernel_with_bf16_and_256, bf16, 256;
+    every_kernel_with_f16_and_64, f16, 64;
+    every_kernel_with_f16_and_96, f16, 96;
+    every_kernel_with_f16_and_128, f16, 128;
+    every_kernel_with_f16_and_192, f16, 192;
+    every_kernel_with_f16_and_256, f16, 256;
+}
+
+macro_rules! one_query_is_right {
+    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                check_one_query::<$element>($head_dim);
+            }
+        )*
+    };
+}
+
+one_query_is_right! {
+    one_query_with_bf16_and_64, bf16, 64;
+    one_query_with_bf16_and_96, bf16, 96;
+    one_query_with_bf16_and_128, bf16, 128;
+    one_query_with_bf16_and_192, bf16, 192;
+    one_query_with_bf16_and_256, bf16, 256;
+    one_query_with_f16_and_128, f16, 128;
+}
+
+/// Tensors that the problem does not have, or that tensor copies do not reach.
+#[test]
+fn other_tensors_are_refused() {
+    let problem = Attention::new(Sequences::of_lengths(&[3, 4]), 2, 16, Dtype::Bf16);
+    let plan = problem.plan_among(&plain_attention::CONFIGURATIONS, 1).expect("a plan");
+    let device = Simulated::new(Schedule::new(Mode::Fair, 0));
+    let refused = |shape: HeadsShape, strides: HeadsStrides, lse_cols: usize| {
+        let data = vec![bf16::ZERO; 4096];
+        let (mut o, mut lse) = (data.clone(), vec![0.0; 2 * lse_cols]);
+        let view = HeadsView::try_new(&data, shape, strides).expect("a view");
+        let mut o = HeadsViewMut::try_new(&mut o, shape, strides).expect("a view");
+        let mut lse = DenseViewMut::try_new(&mut lse, 2, lse_cols, lse_cols, hopper_sparse::formats::Layout::RowMajor)
+            .expect("a view");
+        let ran = plan.simulate(&device, view, view, view, &mut o, Some(&mut lse));
+        ran.expect_err("a refusal").to_string()
+    };
+    let shape = problem.query_shape();
+    let strides = HeadsStrides { batch: 0, token: 32, head: 16 };
+    assert_eq!(
+        refused(HeadsShape { tokens: 8, ..shape }, strides, 7),
+        "Q has 1 x 8 tokens x 2 heads x 16, but the problem has 1 x 7 tokens x 2 heads x 16"
+    );
+    assert_eq!(
+        refused(shape, HeadsStrides { token: 36, ..strides }, 7),
+        "from token to token of Q there are 72 bytes, but it must be a multiple of 16"
+    );
+    assert_eq!(
+        refused(shape, HeadsStrides { head: 20, token: 40, ..strides }, 7),
+        "from head to head of Q there are 40 bytes, but it must be a multiple of 16"
+    );
+    assert_eq!(
+        refused(shape, strides, 6),
+        "the log-sum-exps are 2 rows of 6, 6 apart, but the problem has 2 of 7, row-major and without space between them"
+    );
+    let view = [f16::ZERO; 4096];
+    let mut o = [f16::ZERO; 4096];
+    let (view, mut o) = (
+        HeadsView::try_new(&view, shape, strides).expect("a view"),
+        HeadsViewMut::try_new(&mut o, shape, strides).expect("a view"),
+    );
+    let error = plan.simulate(&device, view, view, view, &mut o, None).expect_err("another type");
+    assert_eq!(error.to_string(), "the plan was made for bf16, but the tensors are of f16");
+}
+
+/// A sequence of one token in one head may have any strides: no step is taken.
+#[test]
+fn strides_of_single_axes_do_not_matter() {
+    let runner = InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS);
+    let mut random = Random::fresh();
+    for placement in [HeadsPlacement::Tokens, HeadsPlacement::HeadsApart] {
+        let problem = Attention::new(Sequences::Equal { batch: 1, len: 1 }, 1, 8, Dtype::Bf16);
+        attention::check_case::<bf16>(&runner, &Case { placements: [placement; 4], ..Case::of(problem, &mut random) });
+    }
+}
