@@ -4,6 +4,7 @@ use crate::{Result, cargo, root, run as run_program, target_dir, test_programs};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 const RUN: &str = include_str!("run.sh");
 
@@ -19,9 +20,9 @@ pub(crate) fn run() -> Result {
         fs::create_dir_all(folder.join(part))?;
     }
     run_program(cargo().args(["build", "--release", "--package", "hopper-sparse-cli"]))?;
-    let mut total = copy(&target_dir().join("release/hopper-sparse"), &folder.join("hopper-sparse"))?;
+    let mut total = pack(&target_dir().join("release/hopper-sparse"), &folder.join("hopper-sparse"))?;
     for test in test_programs::build(&["--release"])? {
-        total += copy(&test.executable, &folder.join("tests").join(&test.name))?;
+        total += pack(&test.executable, &folder.join("tests").join(&test.name))?;
     }
     let peers = root().join("bench/peers");
     if peers.is_dir() {
@@ -40,6 +41,18 @@ pub(crate) fn run() -> Result {
         true => Ok(()),
         false => Err(format!("the bundle has {total} bytes; at most {MAX_BYTES} can be sent").into()),
     }
+}
+
+/// Compresses a program to `to` with `.gz` behind its name, and returns the size of that, in bytes. Each program has all kernels
+/// in it, which are text.
+fn pack(from: &Path, to: &Path) -> Result<u64> {
+    let mut name = to.as_os_str().to_owned();
+    name.push(".gz");
+    let packed = fs::File::create(&name).map_err(|error| format!("{}: {error}", to.display()))?;
+    run_program(Command::new("gzip").arg("--stdout").arg(from).stdout(packed))?;
+    let size = fs::metadata(&name)?.len();
+    println!("{:>8.1} MB  {}", size as f64 / 1e6, Path::new(&name).display());
+    Ok(size)
 }
 
 /// Copies a file and returns its size, in bytes.

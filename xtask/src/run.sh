@@ -14,6 +14,10 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-$here/out}
 mkdir -p "$out"
+# Programs come compressed; the first run unpacks them.
+for packed in "$here"/hopper-sparse.gz "$here"/tests/*.gz; do
+    [ ! -e "$packed" ] || { gunzip --force "$packed" && chmod +x "${packed%.gz}"; }
+done
 export HOPPER_REQUIRE_GPU=1 PYTHONUNBUFFERED=1 RUST_BACKTRACE=1
 # The vendor's libraries, for `bench`: where they are missing, it says so.
 if libraries=$(python3 "$here/peers/library_path.py" 2>/dev/null); then
