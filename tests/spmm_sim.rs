@@ -30,15 +30,18 @@ const MULTIPROCESSORS: u32 = 2;
 struct InSimulator {
     /// Of the next launch; the one after it has the next mode.
     schedule: Cell<Schedule>,
+    /// Schedules under which a product of blocks must give the same bits once more.
+    others: Vec<Schedule>,
     /// The kernel that must be chosen, where it matters.
     kernel: Option<&'static str>,
+    multiprocessors: u32,
 }
 
 impl InSimulator {
     /// All modes in turn, from a fresh seed on.
     fn of_any_schedule() -> Self {
         let schedule = Cell::new(Schedule::new(Mode::Fair, Random::fresh().next()));
-        Self { schedule, kernel: None }
+        Self { schedule, others: Vec::new(), kernel: None, multiprocessors: MULTIPROCESSORS }
     }
 
     fn device(&self) -> Simulated {
@@ -66,14 +69,26 @@ impl Runner for InSimulator {
     ) -> Result<()> {
         let problem = BcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
         // A worker is a cluster: as many of these.
-        let multiprocessors = if cluster == Cluster::Two { 2 * MULTIPROCESSORS } else { MULTIPROCESSORS };
+        let multiprocessors = if cluster == Cluster::Two { 2 * self.multiprocessors } else { self.multiprocessors };
         let plan = problem.plan_with(&a, multiprocessors, cluster)?;
         if let Some(kernel) = self.kernel {
             assert_eq!(plan.configuration().spec.name, kernel, "the plan is for another kernel");
         }
+        let (before, shape) = (c.data_mut().to_vec(), c.as_view());
+        let (rows, cols, leading, layout) =
+            (shape.num_rows(), shape.num_cols(), shape.leading_dimension(), shape.layout());
         let device = self.device();
         plan.simulate(&device, &a, alpha as f32, b, beta as f32, c)?;
         Self::check(&device);
+        for schedule in &self.others {
+            let mut again = before.clone();
+            let mut view = DenseViewMut::try_new(&mut again, rows, cols, leading, layout)?;
+            let device = Simulated::new(*schedule);
+            plan.simulate(&device, &a, alpha as f32, b, beta as f32, &mut view)?;
+            Self::check(&device);
+            let bytes = |elements: &[U]| bytemuck::cast_slice::<U, u8>(elements).to_vec();
+            assert_eq!(bytes(&again), bytes(c.data_mut()), "{schedule:?}: other bits");
+        }
         Ok(())
     }
 
@@ -92,9 +107,9 @@ impl Runner for InSimulator {
     }
 }
 
-/// A problem for one kernel: five row blocks, one full, one empty, the last ragged, and two panels, so that the ring wraps
-/// and persistent tiles follow one another. The variants have every epilogue, and B where it must be copied first.
-fn case_for(kernel: &Configuration, variant: usize, seed: u64) -> Case {
+/// A problem for one kernel: row blocks of which one is full, one empty and the last ragged, and two panels, so that
+/// persistent tiles follow one another. The variants have every epilogue, and B where it must be copied first.
+fn case_for(kernel: &Configuration, variant: usize, seed: u64, (row_blocks, stages): (usize, usize)) -> Case {
     let cluster = kernel.spec.cluster as usize;
     let layout = |row: bool| if row { Layout::RowMajor } else { Layout::ColumnMajor };
     let padding = |wide: bool| if wide { Padding::Wide } else { Padding::Tight };
@@ -103,7 +118,11 @@ fn case_for(kernel: &Configuration, variant: usize, seed: u64) -> Case {
     let ragged = [0, 0, 3, 5][variant % 4];
     Case {
         format: Format::Bcsr(block),
-        shape: (4 * kernel.block_rows + 40 - ragged, (2 * cluster - 1) * kernel.tile_n + 8 + ragged, 5 * 64 + 8),
+        shape: (
+            row_blocks * kernel.block_rows + 40 - ragged,
+            (2 * cluster - 1) * kernel.tile_n + 8 + ragged,
+            stages * 64 + 8,
+        ),
         density: 0.4,
         b: Placement { layout: layout(kernel.b_layout == BLayout::Row), padding: padding(variant % 3 == 2) },
         c: Placement { layout: layout(variant.is_multiple_of(2)), padding: padding(variant % 5 == 4) },
@@ -114,21 +133,46 @@ fn case_for(kernel: &Configuration, variant: usize, seed: u64) -> Case {
     }
 }
 
+/// Schedules that each have a problem of their own.
+const FIRST: usize = 32;
+
+/// Problems that all further schedules share. Modes come in turn and there are five: no problem meets one mode only.
+const SHARED: usize = 4;
+
 /// Runs a kernel in some schedules; the variants of the problem go on from `variant`.
-fn check_kernel(kernel: &Configuration, schedules: impl Iterator<Item = Schedule>, variant: usize) {
-    let cluster = if kernel.spec.cluster == 2 { Cluster::Two } else { Cluster::One };
-    let mut random = Random::fresh();
-    for (index, schedule) in schedules.enumerate() {
-        let runner = InSimulator { schedule: Cell::new(schedule), kernel: Some(kernel.spec.name) };
-        let variant = variant + index;
-        let case = case_for(kernel, variant, random.next());
-        let float = variant % 7 >= 5;
-        match (kernel.dtype, float) {
-            (Dtype::Bf16, false) => products::check_case::<bf16, bf16>(&runner, &case, Specials::None, cluster),
-            (Dtype::Bf16, true) => products::check_case::<bf16, f32>(&runner, &case, Specials::None, cluster),
-            (Dtype::F16, false) => products::check_case::<f16, f16>(&runner, &case, Specials::None, cluster),
-            (Dtype::F16, true) => products::check_case::<f16, f32>(&runner, &case, Specials::None, cluster),
+fn check_kernel(kernel: &'static Configuration, schedules: impl Iterator<Item = Schedule>, variant: usize) {
+    let schedules: Vec<_> = schedules.collect();
+    let (first, others) = schedules.split_at(schedules.len().min(FIRST));
+    // Two workers, and so many stages that the ring wraps in each.
+    for (index, schedule) in first.iter().enumerate() {
+        check_problem(kernel, vec![*schedule], variant + index, (4, 5), MULTIPROCESSORS);
+    }
+    // One worker with about as many stages.
+    for index in 0..SHARED {
+        let schedules: Vec<_> = others.iter().copied().skip(index).step_by(SHARED).collect();
+        if !schedules.is_empty() {
+            check_problem(kernel, schedules, variant + 3 * index, (2, 3), 1);
         }
+    }
+}
+
+fn check_problem(
+    kernel: &'static Configuration,
+    mut schedules: Vec<Schedule>,
+    variant: usize,
+    size: (usize, usize),
+    multiprocessors: u32,
+) {
+    let cluster = if kernel.spec.cluster == 2 { Cluster::Two } else { Cluster::One };
+    let schedule = Cell::new(schedules.remove(0));
+    let runner = InSimulator { schedule, others: schedules, kernel: Some(kernel.spec.name), multiprocessors };
+    let case = case_for(kernel, variant, Random::fresh().next(), size);
+    let float = variant % 7 >= 5;
+    match (kernel.dtype, float) {
+        (Dtype::Bf16, false) => products::check_case::<bf16, bf16>(&runner, &case, Specials::None, cluster),
+        (Dtype::Bf16, true) => products::check_case::<bf16, f32>(&runner, &case, Specials::None, cluster),
+        (Dtype::F16, false) => products::check_case::<f16, f16>(&runner, &case, Specials::None, cluster),
+        (Dtype::F16, true) => products::check_case::<f16, f32>(&runner, &case, Specials::None, cluster),
     }
 }
 
