@@ -14,10 +14,9 @@ use hopper_std::KernelSpec;
 
 /// The specification of every exported kernel.
 pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
-    let bcsr = bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
     let attention = attention::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
-    attention
-        .chain(bcsr)
-        .chain(csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec))
-        .chain(probe::specs())
+    let combined = attention::COMBINED.iter().map(|combined| combined.spec);
+    let bcsr = bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
+    let csr = csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
+    attention.chain(combined).chain(bcsr).chain(csr).chain(probe::specs())
 }

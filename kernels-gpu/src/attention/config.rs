@@ -40,8 +40,8 @@ pub const WORDS_PER_TILE: usize = 12;
 /// be written, whatever follows it: token coordinates are such that they reach the map's bound, [`SHIFT`], where the sequence
 /// ends. A token's stride is s bytes along the token and the outer dimension, and 2^34 - s along the shift. Then token p of a
 /// sequence of n tokens that begins at token b is at `token` SHIFT - n + p, `outer` b + n, `shift` SHIFT, since
-/// SHIFT (2^34 - s) = -SHIFT s modulo 2^64. The base is that of the tensor: one before it, with two dimensions less, was an
-/// illegal address to an H200 where no memory lay there.
+/// SHIFT (2^34 - s) = -SHIFT s modulo 2^64. The base is that of the tensor: with one before it, and a dimension less, an H200
+/// stopped with an illegal address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TileWork {
     /// Token coordinate of the tile's first row in the maps of Q and O.
