@@ -8,6 +8,7 @@ use crate::formats::{Axis, BlockShape};
 pub mod attention;
 pub mod bcsr;
 pub mod csr;
+mod dealt;
 mod dense_factors;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod placed;

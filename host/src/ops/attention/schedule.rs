@@ -1,9 +1,10 @@
 //! Which worker computes which tiles, in which order: fixed before the launch.
 
 use core::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use kernels_gpu::attention::TileWork;
+
+use crate::ops::dealt::Dealt;
 
 /// What a tile costs beside its keys, in tiles of keys: an estimate that only has to rank tiles.
 const TILE_COST: u64 = 2;
@@ -23,19 +24,7 @@ pub(super) struct Unit {
 }
 
 /// The tiles of every worker.
-#[derive(Clone, Debug)]
-#[cfg_attr(
-    not(any(test, feature = "gpu", feature = "sim")),
-    allow(dead_code, reason = "only a launch reads the offsets")
-)]
-pub(super) struct Schedule {
-    /// By worker.
-    pub(super) tiles: Vec<TileWork>,
-    /// Where each worker's tiles begin; one more than there are workers.
-    pub(super) offsets: Vec<u32>,
-    /// The largest load and the sum of all.
-    loads: (u64, u64),
-}
+pub(super) type Schedule = Dealt<TileWork>;
 
 /// Tiles of keys that a tile meets.
 pub(super) fn key_tiles(tile: &TileWork) -> u64 {
@@ -64,8 +53,7 @@ impl Schedule {
             order.extend(unit.tiles);
         }
         order[start..].sort_by_key(|tile| Reverse(cost(tile)));
-        let workers = max_workers.min(order.len()).max(1);
-        deal(&order, workers)
+        Self::in_order(&order, max_workers, cost)
     }
 
     /// Deals the tiles out in their order, each to the worker that would be free first, so that neighbours are worked on at
@@ -74,44 +62,12 @@ impl Schedule {
     /// PERF: 64 x 64 blocks, 64 a block of queries, on an H200: 434 TFLOP/s, and 314 where each worker has neighbours one
     /// after the other.
     pub(super) fn side_by_side(mut tiles: Vec<TileWork>, max_workers: usize) -> Self {
-        let workers = max_workers.min(tiles.len()).max(1);
-        let neighbours = deal(&tiles, workers);
+        let neighbours = Self::in_order(&tiles, max_workers, cost);
         if neighbours.imbalance() <= UNEVEN {
             return neighbours;
         }
         tiles.sort_by_key(|tile| Reverse(cost(tile)));
-        let longest_first = deal(&tiles, workers);
+        let longest_first = Self::in_order(&tiles, max_workers, cost);
         if neighbours.imbalance() > UNEVEN * longest_first.imbalance() { longest_first } else { neighbours }
     }
-
-    /// Workers that have tiles.
-    pub(super) fn num_workers(&self) -> u32 {
-        self.offsets.len() as u32 - 1
-    }
-
-    /// The largest share of work over the mean share.
-    pub(super) fn imbalance(&self) -> f64 {
-        let (largest, sum) = self.loads;
-        if sum == 0 { 1.0 } else { largest as f64 * f64::from(self.num_workers()) / sum as f64 }
-    }
-}
-
-/// Gives each tile, in order, to the worker that would be free first.
-fn deal(order: &[TileWork], workers: usize) -> Schedule {
-    let mut shares: Vec<Vec<TileWork>> = vec![Vec::new(); workers];
-    let mut free: BinaryHeap<Reverse<(u64, usize)>> = (0..workers).map(|worker| Reverse((0, worker))).collect();
-    for tile in order {
-        if let Some(Reverse((load, worker))) = free.pop() {
-            shares[worker].push(*tile);
-            free.push(Reverse((load + cost(tile), worker)));
-        }
-    }
-    let loads = free.iter().fold((0, 0), |(largest, sum), Reverse((load, _))| (largest.max(*load), sum + *load));
-    let mut offsets = vec![0];
-    let mut tiles = Vec::with_capacity(order.len());
-    for share in shares {
-        tiles.extend(share);
-        offsets.push(tiles.len() as u32);
-    }
-    Schedule { tiles, offsets, loads }
 }

@@ -5,9 +5,10 @@
 //! by panel, so that the part of B which all row blocks read stays in L2.
 
 use core::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use kernels_gpu::bcsr::TileWork;
+
+use crate::ops::dealt::Dealt;
 
 /// What storing a tile costs, in stages: an estimate that only has to rank tiles.
 const STORE_STAGES: u64 = 2;
@@ -19,15 +20,7 @@ const GIANT: u64 = 4;
 const TAIL_TILES: usize = 3;
 
 /// The tiles of every worker.
-#[derive(Clone, Debug)]
-pub(super) struct Schedule {
-    /// By worker.
-    pub(super) tiles: Vec<TileWork>,
-    /// Where each worker's tiles begin; one more than there are workers.
-    pub(super) offsets: Vec<u32>,
-    /// The largest load and the sum of all.
-    loads: (u64, u64),
-}
+pub(super) type Schedule = Dealt<TileWork>;
 
 impl Schedule {
     /// Deals out `num_panels` panels of the row blocks whose stages begin at `stages` to at most `max_workers` workers.
@@ -60,39 +53,8 @@ impl Schedule {
         order.extend(rest);
         let start = order.len() - (TAIL_TILES * workers).min(order.len() - num_giants);
         order[start..].sort_by_key(|tile| Reverse(length(tile)));
-        deal(&order, workers)
+        Self::in_order(&order, workers, |tile| length(tile) + STORE_STAGES)
     }
-
-    /// Workers that have tiles.
-    pub(super) fn num_workers(&self) -> u32 {
-        self.offsets.len() as u32 - 1
-    }
-
-    /// The largest share of work over the mean share.
-    pub(super) fn imbalance(&self) -> f64 {
-        let (largest, sum) = self.loads;
-        if sum == 0 { 1.0 } else { largest as f64 * f64::from(self.num_workers()) / sum as f64 }
-    }
-}
-
-/// Gives each tile, in order, to the worker that would be free first.
-fn deal(order: &[TileWork], workers: usize) -> Schedule {
-    let mut shares: Vec<Vec<TileWork>> = vec![Vec::new(); workers];
-    let mut free: BinaryHeap<Reverse<(u64, usize)>> = (0..workers).map(|worker| Reverse((0, worker))).collect();
-    for tile in order {
-        if let Some(Reverse((load, worker))) = free.pop() {
-            shares[worker].push(*tile);
-            free.push(Reverse((load + u64::from(tile.end - tile.begin) + STORE_STAGES, worker)));
-        }
-    }
-    let loads = free.iter().fold((0, 0), |(largest, sum), Reverse((load, _))| (largest.max(*load), sum + *load));
-    let mut offsets = vec![0];
-    let mut tiles = Vec::with_capacity(order.len());
-    for share in shares {
-        tiles.extend(share);
-        offsets.push(tiles.len() as u32);
-    }
-    Schedule { tiles, offsets, loads }
 }
 
 #[cfg(test)]
