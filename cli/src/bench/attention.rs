@@ -7,6 +7,7 @@ use hopper_sparse::ops::attention::{Attention, Sequences, Window};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::implementation::Refusal;
 use super::record::Row;
 use crate::random::Random;
 
@@ -68,6 +69,17 @@ impl AttentionWorkload {
     /// two.
     pub fn flops(&self) -> u64 {
         (4 * self.problem.num_pairs() * self.problem.head_dim as u128) as u64
+    }
+
+    /// Whether an implementation that takes no lists of blocks can serve the workload.
+    ///
+    /// # Errors
+    /// The reason, where none can.
+    pub fn check_dense(&self) -> Result<(), Refusal> {
+        match self.listed {
+            None => Ok(self.problem.check()?),
+            Some(_) => Err(Refusal::NoLists),
+        }
     }
 
     /// The problem with its lists, where it has lists: for each block of queries different blocks, every choice equally

@@ -9,6 +9,8 @@
 mod arena;
 mod attention;
 mod attention_check;
+#[cfg(feature = "gpu")]
+mod attention_on_device;
 mod attention_operands;
 mod contest;
 #[cfg(feature = "gpu")]

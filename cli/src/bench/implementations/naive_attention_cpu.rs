@@ -25,10 +25,7 @@ impl Implementation<AttentionOperands> for NaiveCpu {
     }
 
     fn supports(&self, workload: &AttentionWorkload) -> Result<(), Refusal> {
-        match workload.listed {
-            None => Ok(workload.problem.check()?),
-            Some(_) => Err(Refusal::NoLists),
-        }
+        workload.check_dense()
     }
 
     fn prepare<'a>(
