@@ -7,38 +7,29 @@
 mod plain_attention;
 mod suite;
 
-use std::cell::Cell;
-
 use hopper_sparse::formats::{DenseViewMut, HeadsView, HeadsViewMut};
 use hopper_sparse::ops::attention::blocks::{BlockSize, SparseAttention};
 use hopper_sparse::ops::attention::{Attention, Sequences, Window};
-use hopper_sparse::sim::{Mode, Schedule, Simulated};
+use hopper_sparse::sim::Schedule;
 use hopper_sparse::{Element, Result, bf16, f16};
 use kernels_gpu::attention::{CONFIGURATIONS, Configuration};
 use suite::attention_blocks::{self, Kind, Shared, SparseRunner};
 use suite::operands::Random;
+use suite::schedules::Schedules;
 
 /// So few that each works on several tiles.
 const MULTIPROCESSORS: u32 = 2;
 
 /// Runs a problem in the simulator by some of these kernels, and fails on any finding.
 struct InSimulator {
-    /// Of the next launch; the one after it has the next mode.
-    schedule: Cell<Schedule>,
+    schedules: Schedules,
     kernels: &'static [Configuration],
 }
 
 impl InSimulator {
     /// All modes in turn, from a fresh seed on.
     fn of_any_schedule(kernels: &'static [Configuration]) -> Self {
-        Self { schedule: Cell::new(Schedule::new(Mode::Fair, Random::fresh().next())), kernels }
-    }
-
-    fn device(&self) -> Simulated {
-        let schedule = self.schedule.get();
-        let next = Mode::ALL.iter().position(|mode| *mode == schedule.mode).map_or(0, |mode| mode + 1);
-        self.schedule.set(Schedule::new(Mode::ALL[next % Mode::ALL.len()], schedule.seed.wrapping_add(1)));
-        Simulated::new(schedule)
+        Self { schedules: Schedules::any(), kernels }
     }
 }
 
@@ -51,7 +42,7 @@ impl SparseRunner for InSimulator {
         lse: Option<&mut DenseViewMut<'_, f32>>,
     ) -> Result<()> {
         let plan = problem.plan_among(self.kernels, MULTIPROCESSORS)?;
-        let device = self.device();
+        let device = self.schedules.device();
         plan.simulate(&device, q, k, v, o, lse)?;
         let report = device.report();
         assert!(report.findings.is_empty(), "{plan}, {problem}, {:?}: {report}", device.schedule());
@@ -89,7 +80,7 @@ fn check_schedules<T: Element>(kind: Kind, head_dim: usize) {
         let problem = Attention::new(lengths, 2, head_dim, T::DTYPE).with_key_heads(1).with_window(window);
         let case = attention_blocks::case(kind, problem, [Shared::No; 2], &mut random);
         attention_blocks::check_case::<T>(
-            &InSimulator { schedule: Cell::new(schedule), kernels: CONFIGURATIONS },
+            &InSimulator { schedules: Schedules::from(schedule), kernels: CONFIGURATIONS },
             &case,
         );
     }

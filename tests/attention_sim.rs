@@ -8,7 +8,6 @@
 mod plain_attention;
 mod suite;
 
-use std::cell::Cell;
 use std::slice;
 
 use hopper_sparse::formats::{DenseViewMut, HeadsShape, HeadsStrides, HeadsView, HeadsViewMut};
@@ -19,6 +18,7 @@ use kernels_gpu::attention::{CONFIGURATIONS, Configuration, Serves};
 use suite::attention::{self, Case, HeadsPlacement, Runner};
 use suite::one_query;
 use suite::operands::Random;
+use suite::schedules::Schedules;
 
 /// So few that each works on several tiles.
 const MULTIPROCESSORS: u32 = 2;
@@ -29,8 +29,7 @@ const COMBINED: OneQuery = OneQuery { keys_per_part: 192, whole: Whole::Combined
 
 /// Runs a problem in the simulator by some of these kernels, and fails on any finding.
 struct InSimulator {
-    /// Of the next launch; the one after it has the next mode.
-    schedule: Cell<Schedule>,
+    schedules: Schedules,
     kernels: &'static [Configuration],
     one_query: OneQuery,
 }
@@ -38,14 +37,7 @@ struct InSimulator {
 impl InSimulator {
     /// All modes in turn, from a fresh seed on.
     fn of_any_schedule(kernels: &'static [Configuration]) -> Self {
-        Self { schedule: Cell::new(Schedule::new(Mode::Fair, Random::fresh().next())), kernels, one_query: STORED }
-    }
-
-    fn device(&self) -> Simulated {
-        let schedule = self.schedule.get();
-        let next = Mode::ALL.iter().position(|mode| *mode == schedule.mode).map_or(0, |mode| mode + 1);
-        self.schedule.set(Schedule::new(Mode::ALL[next % Mode::ALL.len()], schedule.seed.wrapping_add(1)));
-        Simulated::new(schedule)
+        Self { schedules: Schedules::any(), kernels, one_query: STORED }
     }
 }
 
@@ -58,7 +50,7 @@ impl Runner for InSimulator {
         lse: Option<&mut DenseViewMut<'_, f32>>,
     ) -> Result<()> {
         let plan = problem.plan_with(self.kernels, MULTIPROCESSORS * self.kernels[0].spec.cluster, self.one_query)?;
-        let device = self.device();
+        let device = self.schedules.device();
         plan.simulate(&device, q, k, v, o, lse)?;
         let report = device.report();
         assert!(report.findings.is_empty(), "{plan}, {problem}, {:?}: {report}", device.schedule());
@@ -91,7 +83,7 @@ fn check_one_query<T: Element>(head_dim: usize) {
     one_query::check_one_query_batches::<T>(&runner, head_dim - 8, 210);
     let mut random = Random::fresh();
     for schedule in Schedule::all(1) {
-        let runner = InSimulator { schedule: Cell::new(schedule), kernels: CONFIGURATIONS, one_query: STORED };
+        let runner = InSimulator { schedules: Schedules::from(schedule), kernels: CONFIGURATIONS, one_query: STORED };
         let keys = Sequences::of_lengths(&[200, 60]);
         for queries in [Sequences::Equal { batch: 2, len: 1 }, Sequences::of_lengths(&[1, 2])] {
             let problem = Attention::new(queries, 4, head_dim, T::DTYPE).with_keys(keys.clone()).with_key_heads(2);
@@ -129,7 +121,7 @@ fn check_kernels<T: Element>(head_dim: usize) {
 fn check_schedules<T: Element>(kernels: &'static [Configuration], head_dim: usize) {
     let mut random = Random::fresh();
     for (index, schedule) in Schedule::all(2).enumerate() {
-        let runner = InSimulator { schedule: Cell::new(schedule), kernels, one_query: STORED };
+        let runner = InSimulator { schedules: Schedules::from(schedule), kernels, one_query: STORED };
         let lengths = Sequences::of_lengths(&[kernels[0].rows + 9, 5, 2 * kernels[0].keys + 1]);
         let window = [Window::CAUSAL, Window::FULL, Window::sliding(100)][index % 3];
         let problem = Attention::new(lengths, 2, head_dim, T::DTYPE).with_key_heads(1).with_window(window);

@@ -6,7 +6,6 @@
 
 mod suite;
 
-use std::cell::Cell;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -21,6 +20,7 @@ use hopper_sparse::{Element, Result, bf16, f16};
 use kernels_gpu::bcsr::{BLayout, CONFIGURATIONS, Configuration, Dtype};
 use suite::operands::{Buffer, Padding, Random, Sparse, SparseArrays};
 use suite::products::{self, Runner};
+use suite::schedules::Schedules;
 use suite::{Case, Format, Placement, Specials};
 
 /// So few that each works on several tiles.
@@ -28,8 +28,7 @@ const MULTIPROCESSORS: u32 = 2;
 
 /// Runs a product in the simulator, and fails on any finding.
 struct InSimulator {
-    /// Of the next launch; the one after it has the next mode.
-    schedule: Cell<Schedule>,
+    schedules: Schedules,
     /// Schedules under which a product of blocks must give the same bits once more.
     others: Vec<Schedule>,
     /// The kernel that must be chosen, where it matters.
@@ -40,15 +39,7 @@ struct InSimulator {
 impl InSimulator {
     /// All modes in turn, from a fresh seed on.
     fn of_any_schedule() -> Self {
-        let schedule = Cell::new(Schedule::new(Mode::Fair, Random::fresh().next()));
-        Self { schedule, others: Vec::new(), kernel: None, multiprocessors: MULTIPROCESSORS }
-    }
-
-    fn device(&self) -> Simulated {
-        let schedule = self.schedule.get();
-        let next = Mode::ALL.iter().position(|mode| *mode == schedule.mode).map_or(0, |mode| mode + 1);
-        self.schedule.set(Schedule::new(Mode::ALL[next % Mode::ALL.len()], schedule.seed.wrapping_add(1)));
-        Simulated::new(schedule)
+        Self { schedules: Schedules::any(), others: Vec::new(), kernel: None, multiprocessors: MULTIPROCESSORS }
     }
 
     #[track_caller]
@@ -77,7 +68,7 @@ impl Runner for InSimulator {
         let (before, shape) = (c.data_mut().to_vec(), c.as_view());
         let (rows, cols, leading, layout) =
             (shape.num_rows(), shape.num_cols(), shape.leading_dimension(), shape.layout());
-        let device = self.device();
+        let device = self.schedules.device();
         plan.simulate(&device, &a, alpha as f32, b, beta as f32, c)?;
         Self::check(&device);
         for schedule in &self.others {
@@ -100,7 +91,7 @@ impl Runner for InSimulator {
         c: &mut DenseViewMut<'_, U>,
     ) -> Result<()> {
         let plan = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout()).plan(&a)?;
-        let device = self.device();
+        let device = self.schedules.device();
         plan.simulate(&device, &a, alpha as f32, b, beta as f32, c)?;
         Self::check(&device);
         Ok(())
@@ -164,8 +155,8 @@ fn check_problem(
     multiprocessors: u32,
 ) {
     let cluster = if kernel.spec.cluster == 2 { Cluster::Two } else { Cluster::One };
-    let schedule = Cell::new(schedules.remove(0));
-    let runner = InSimulator { schedule, others: schedules, kernel: Some(kernel.spec.name), multiprocessors };
+    let first = Schedules::from(schedules.remove(0));
+    let runner = InSimulator { schedules: first, others: schedules, kernel: Some(kernel.spec.name), multiprocessors };
     let case = case_for(kernel, variant, Random::fresh().next(), size);
     let float = variant % 7 >= 5;
     match (kernel.dtype, float) {

@@ -10,6 +10,8 @@ pub mod attention_blocks;
 pub mod one_query;
 pub mod operands;
 pub mod products;
+#[cfg(feature = "sim")]
+pub mod schedules;
 
 use hopper_sparse::formats::{BlockShape, DenseView, DenseViewMut, Layout};
 use hopper_sparse::reference::naive::Unit;
