@@ -5,8 +5,8 @@
 
 use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
 use hopper_std::sm90::{
-    Accumulator, BlockScope, Consumer, FullSlot, Initial, LeftFragment, Products, Shared, Swizzle128, TensorMapRef,
-    Tile, WarpGroup,
+    Accumulator, BlockScope, Consumer, Flight, FullSlot, Initial, LeftFragment, Products, Shared, Swizzle128,
+    TensorMapRef, Tile, WarpGroup,
 };
 use hopper_std::thread;
 use hopper_std::warp::lane_id;
@@ -15,7 +15,7 @@ use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, Source}
 use super::epilogue::{Place, store};
 use super::mask::Mask;
 use super::softmax::{Softmax, pack, scale_rows};
-use super::turn::Turn;
+use super::turn::Turns;
 
 /// A slot of the ring.
 type KeySlot<E, const KEYS: usize, const CHUNKS: usize> = FullSlot<KeyTile<E, KEYS, CHUNKS>, BlockScope>;
@@ -42,10 +42,10 @@ pub(super) unsafe fn consume<
     const KEYS: usize,
     const CHUNKS: usize,
     const CONSUMERS: usize,
-    const TURNS: bool,
     const QUERY_STAGES: usize,
     const STAGES: usize,
     K: Source,
+    T: Turns,
 >(
     arguments: &Arguments,
     warp_group: WarpGroup,
@@ -58,7 +58,7 @@ pub(super) unsafe fn consume<
     [u32; P]: RegisterWords,
 {
     let consumer = warp_group.index() - 1;
-    let mut turn = Turn::<TURNS>::of(consumer);
+    let mut turn = T::of(consumer);
     let scale = if arguments.softcap != 0.0 { arguments.softcap } else { arguments.scale };
     let (warp, lane) = (warp_group.warp(), lane_id());
     let worker = thread::block_idx_x();
@@ -81,9 +81,7 @@ pub(super) unsafe fn consume<
         // is released after the tile's last product.
         let mut p = unsafe {
             turn.wait();
-            let flight = scores.start(Initial::Zero, k, |products, k| {
-                multiply_keys::<E, S, KEYS, CHUNKS, O>(products, query.stage().at(consumer), k);
-            });
+            let flight = start_scores::<E, S, KEYS, CHUNKS, O>(&mut scores, query.stage().at(consumer), k);
             turn.pass();
             flight.wait().release();
             mask.prepare::<K, S>(arguments, scores.modify(), keys, warp, lane);
@@ -115,9 +113,7 @@ pub(super) unsafe fn consume<
                 let keys = K::keys(arguments, tile, KEYS as u32);
                 let k = ring.wait();
                 turn.wait();
-                let flight = scores.start(Initial::Zero, k, |products, k| {
-                    multiply_keys::<E, S, KEYS, CHUNKS, O>(products, query.stage().at(consumer), k);
-                });
+                let flight = start_scores::<E, S, KEYS, CHUNKS, O>(&mut scores, query.stage().at(consumer), k);
                 let v = ring.wait();
                 let flights = flight.then(&mut output, initial, (v, p), |products, read| {
                     multiply_values::<E, P, O, KEYS, CHUNKS>(products, read);
@@ -167,35 +163,45 @@ pub(super) unsafe fn consume<
     unsafe { turn.end() };
 }
 
-/// S = Q K^T: D in steps of 16. The columns beyond D are zeros, or left out.
+/// Issues S = Q K^T: D in steps of 16. The columns beyond D are zeros, or left out. Warp group.
 ///
 /// # Safety
-/// As [`Accumulator::start`], within whose `issue` this is called.
+/// As [`Accumulator::start`]; `q` stays as it is until the wait.
 #[inline(always)]
-unsafe fn multiply_keys<E: Mma<S>, const S: usize, const KEYS: usize, const CHUNKS: usize, const O: usize>(
-    products: &mut Products<'_, S>,
+unsafe fn start_scores<'a, E: Mma<S>, const S: usize, const KEYS: usize, const CHUNKS: usize, const O: usize>(
+    scores: &'a mut Accumulator<S>,
     q: Shared<QueryTile<E, CHUNKS>>,
-    k: &KeySlot<E, KEYS, CHUNKS>,
-) {
-    let mut step = 0;
-    while step < (O / 8) as u32 {
-        let chunk = step / 4;
-        // SAFETY: the caller's promise.
-        unsafe { products.add::<E, _>(q.at(chunk).k_major(0), k.stage().at(chunk).k_major(0), step % 4) };
-        step += 1;
+    k: KeySlot<E, KEYS, CHUNKS>,
+) -> Flight<'a, S, KeySlot<E, KEYS, CHUNKS>>
+where
+    [f32; S]: Registers,
+{
+    // SAFETY: the caller's promise; the keys are a part of the slot.
+    unsafe {
+        scores.start(Initial::Zero, k, |products, k| {
+            let mut step = 0;
+            while step < (O / 8) as u32 {
+                let chunk = step / 4;
+                products.add::<E, _>(q.at(chunk).k_major(0), k.stage().at(chunk).k_major(0), step % 4);
+                step += 1;
+            }
+        })
     }
 }
 
 /// O += P V: the tile's keys in steps of 16.
+///
+/// # Safety
+/// As [`Accumulator::start`], within whose `issue` this is called with what that keeps until the wait.
 #[inline(always)]
-fn multiply_values<E: Mma<O>, const P: usize, const O: usize, const KEYS: usize, const CHUNKS: usize>(
+unsafe fn multiply_values<E: Mma<O>, const P: usize, const O: usize, const KEYS: usize, const CHUNKS: usize>(
     products: &mut Products<'_, O>,
     (v, p): &(KeySlot<E, KEYS, CHUNKS>, LeftFragment<P>),
 ) {
     let v = v.stage().mn_major();
     hopper_std::seq!(STEP in 0..16 {
         if STEP * 4 < P {
-            // SAFETY: `start` calls this with the whole warp group, with parts of what it keeps until the wait.
+            // SAFETY: the caller's promise.
             unsafe { products.add_left::<E, _, P>(p, v, STEP) };
         }
     });

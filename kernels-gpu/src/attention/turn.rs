@@ -35,58 +35,84 @@ impl Meeting {
     }
 }
 
-/// A consumer's place in the order. With `TURNS` two consumers alternate; else each goes on as it can.
-pub(super) struct Turn<const TURNS: bool> {
-    consumer: u32,
-    begun: bool,
-}
-
-impl<const TURNS: bool> Turn<TURNS> {
-    /// Consumer 0 comes first.
-    #[inline(always)]
-    pub(super) const fn of(consumer: u32) -> Self {
-        Self { consumer, begun: false }
-    }
+/// In which order consumers issue their products.
+pub(super) trait Turns {
+    /// The place of consumer `consumer`.
+    fn of(consumer: u32) -> Self;
 
     /// Waits until it is this consumer's turn. Warp group.
     ///
     /// # Safety
     /// All warps of the warp group call it, each consumer as often as the other, [`pass`](Self::pass) after it.
-    #[inline(always)]
-    pub(super) unsafe fn wait(&mut self) {
-        if TURNS {
-            // SAFETY: the other consumer passes the turn as often as this one waits for it.
-            unsafe {
-                if self.consumer == 1 {
-                    Meeting::Turn1.sync();
-                } else if self.begun {
-                    Meeting::Turn0.sync();
-                }
-            }
-            self.begun = true;
-        }
-    }
+    unsafe fn wait(&mut self);
 
     /// Passes the turn. Warp group.
     ///
     /// # Safety
     /// As [`wait`](Self::wait).
-    #[inline(always)]
-    pub(super) unsafe fn pass(&mut self) {
-        if TURNS {
-            // SAFETY: the other consumer waits for it, or `end` does.
-            unsafe { if self.consumer == 0 { Meeting::Turn1.arrive() } else { Meeting::Turn0.arrive() } }
-        }
-    }
+    unsafe fn pass(&mut self);
 
-    /// Takes the last turn that consumer 1 has passed. Warp group.
+    /// Takes the last turn that was passed. Warp group.
     ///
     /// # Safety
     /// All warps of every consumer call it, once.
+    unsafe fn end(self);
+}
+
+/// Each goes on as it can.
+pub(super) struct Unordered;
+
+impl Turns for Unordered {
     #[inline(always)]
-    pub(super) unsafe fn end(self) {
-        if TURNS && self.consumer == 0 && self.begun {
-            // SAFETY: as above.
+    fn of(_: u32) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    unsafe fn wait(&mut self) {}
+
+    #[inline(always)]
+    unsafe fn pass(&mut self) {}
+
+    #[inline(always)]
+    unsafe fn end(self) {}
+}
+
+/// Two consumers take turns; consumer 0 comes first.
+pub(super) struct Alternating {
+    consumer: u32,
+    begun: bool,
+}
+
+impl Turns for Alternating {
+    #[inline(always)]
+    fn of(consumer: u32) -> Self {
+        Self { consumer, begun: false }
+    }
+
+    #[inline(always)]
+    unsafe fn wait(&mut self) {
+        // SAFETY: the other consumer passes the turn as often as this one waits for it.
+        unsafe {
+            if self.consumer == 1 {
+                Meeting::Turn1.sync();
+            } else if self.begun {
+                Meeting::Turn0.sync();
+            }
+        }
+        self.begun = true;
+    }
+
+    #[inline(always)]
+    unsafe fn pass(&mut self) {
+        // SAFETY: the other consumer waits for it, or `end` does.
+        unsafe { if self.consumer == 0 { Meeting::Turn1.arrive() } else { Meeting::Turn0.arrive() } }
+    }
+
+    #[inline(always)]
+    unsafe fn end(self) {
+        if self.consumer == 0 && self.begun {
+            // SAFETY: consumer 1 has passed a turn that nobody has taken.
             unsafe { Meeting::Turn0.sync() };
         }
     }
