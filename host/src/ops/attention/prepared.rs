@@ -1,10 +1,8 @@
 //! A plan on a device: lists and tensor maps, launched many times.
 
 use core::fmt;
-use core::hash::Hash;
 use core::marker::PhantomData;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::launch::{Lists, NUM_MAPS, PlacedHeads, Tensors, Workspace};
 use super::{AttentionPlan, Pass};
@@ -12,15 +10,11 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::formats::{HeadsShape, HeadsStrides};
 use crate::gpu::{
-    Device, DeviceBuffer, DeviceDenseViewMut, DeviceHeadsView, DeviceHeadsViewMut, DevicePtr, GpuError, Kernel,
+    Device, DeviceBuffer, DeviceDenseViewMut, DeviceHeadsView, DeviceHeadsViewMut, DevicePtr, GpuError, Kept, Kernel,
     Scratch, Stream, TensorMap, TensorMaps,
 };
 #[cfg(doc)]
 use crate::ops::attention::AttentionError;
-
-/// Maps are kept for this many places of Q, K, V and O together, and lists of rows for as many ways in which O lies; one more,
-/// and all are made anew.
-const MAX_KEPT: usize = 64;
 
 /// A plan on a device, for tensors of type `T`. Send and Sync: threads and streams may launch it at once.
 pub struct AttentionPrepared<T> {
@@ -29,7 +23,7 @@ pub struct AttentionPrepared<T> {
     /// As many as there are passes.
     passes: Vec<PreparedPass>,
     combining: Option<Combining>,
-    maps: Mutex<HashMap<Tensors, Arc<[TensorMaps<NUM_MAPS>]>>>,
+    maps: Kept<Tensors, [TensorMaps<NUM_MAPS>]>,
     element: PhantomData<T>,
 }
 
@@ -46,7 +40,7 @@ struct PreparedPass {
 struct Combining {
     kernel: Kernel,
     /// Lists of rows, by how O lies.
-    rows: Mutex<HashMap<HeadsStrides, Arc<DeviceBuffer<[u32; 4]>>>>,
+    rows: Kept<HeadsStrides, DeviceBuffer<[u32; 4]>>,
 }
 
 impl PreparedPass {
@@ -87,7 +81,7 @@ impl AttentionPlan {
         self.check_dtype(T::DTYPE)?;
         let passes: Result<Vec<_>, _> = self.passes().iter().map(|pass| PreparedPass::new(device, pass)).collect();
         let combining = match self.combination() {
-            Some(parts) => Some(Combining { kernel: device.kernel(parts.kernel.spec)?, rows: Mutex::default() }),
+            Some(parts) => Some(Combining { kernel: device.kernel(parts.kernel.spec)?, rows: Kept::default() }),
             None => None,
         };
         Ok(AttentionPrepared {
@@ -95,7 +89,7 @@ impl AttentionPlan {
             device: device.clone(),
             passes: passes?,
             combining,
-            maps: Mutex::default(),
+            maps: Kept::default(),
             element: PhantomData,
         })
     }
@@ -219,9 +213,9 @@ impl<T: Element> AttentionPrepared<T> {
         lse: DevicePtr,
     ) -> Result<(), GpuError> {
         let (Some(parts), Some(combining)) = (self.plan.combination(), &self.combining) else { return Ok(()) };
-        let rows = kept(&combining.rows, o.strides, || {
-            Ok(Arc::new(DeviceBuffer::from_slice(&self.device, &parts.row_words(o.strides))?))
-        })?;
+        let rows = combining
+            .rows
+            .get_or(o.strides, || Ok(Arc::new(DeviceBuffer::from_slice(&self.device, &parts.row_words(o.strides))?)))?;
         let arguments = parts.arguments(rows.ptr(), workspace, o, lse);
         let params = (
             DevicePtr::of(arguments.rows.as_ptr()),
@@ -246,7 +240,7 @@ impl<T: Element> AttentionPrepared<T> {
 
     /// The maps of tensors that lie so, by pass.
     fn maps_for(&self, tensors: Tensors) -> Result<Arc<[TensorMaps<NUM_MAPS>]>, GpuError> {
-        kept(&self.maps, tensors, || {
+        self.maps.get_or(tensors, || {
             let maps_of = |pass: &Pass| {
                 let [q, o, k, v, key, value] =
                     self.plan.maps(pass, tensors).map(|spec| TensorMap::new(&self.device, &spec));
@@ -255,25 +249,6 @@ impl<T: Element> AttentionPrepared<T> {
             self.plan.passes().iter().map(maps_of).collect()
         })
     }
-}
-
-/// What is kept for `key`; made, where it is not there.
-fn kept<K: Eq + Hash, V: Clone>(
-    cache: &Mutex<HashMap<K, V>>,
-    key: K,
-    make: impl FnOnce() -> Result<V, GpuError>,
-) -> Result<V, GpuError> {
-    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(value) = cache.get(&key) {
-        return Ok(value.clone());
-    }
-    let value = make()?;
-    if cache.len() >= MAX_KEPT {
-        // Freeing device memory waits for the launches that may still read it.
-        cache.clear();
-    }
-    cache.insert(key, value.clone());
-    Ok(value)
 }
 
 fn placed<T: Element>(address: DevicePtr, shape: HeadsShape, strides: HeadsStrides) -> PlacedHeads {

@@ -2,8 +2,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::BcsrPlan;
 use super::launch::{Lists, is_aligned};
@@ -11,14 +10,11 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::formats::BcsrView;
 use crate::gpu::{
-    AlignedCopy, Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, DevicePtr, GpuError, Kernel, Stream,
+    AlignedCopy, Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, DevicePtr, GpuError, Kept, Kernel, Stream,
     TensorMap, TensorMaps,
 };
 #[cfg(doc)]
 use crate::ops::PlanError;
-
-/// Maps are kept for this many matrices B; one more, and all are made anew.
-const MAX_MAPS: usize = 64;
 
 /// A BCSR matrix on a device, with all that its products need. Send and Sync: threads and streams may launch it at once.
 pub struct BcsrPrepared<T> {
@@ -29,7 +25,7 @@ pub struct BcsrPrepared<T> {
     tiles: DeviceBuffer<[u32; 4]>,
     tile_offsets: DeviceBuffer<u32>,
     /// The maps of A and B, by address and leading dimension of B.
-    maps: Mutex<HashMap<(DevicePtr, usize), Arc<TensorMaps<2>>>>,
+    maps: Kept<(DevicePtr, usize), TensorMaps<2>>,
     element: PhantomData<T>,
 }
 
@@ -49,7 +45,7 @@ impl BcsrPlan {
             blocks: DeviceBuffer::from_slice(device, &self.blocks)?,
             tiles: DeviceBuffer::from_slice(device, &self.tiles())?,
             tile_offsets: DeviceBuffer::from_slice(device, &self.schedule.offsets)?,
-            maps: Mutex::new(HashMap::new()),
+            maps: Kept::default(),
             element: PhantomData,
         })
     }
@@ -143,24 +139,15 @@ impl<T: Element> BcsrPrepared<T> {
 
     /// The maps of A and of this B.
     fn maps_for(&self, b: &DeviceDenseView<'_, T>) -> Result<Arc<TensorMaps<2>>, GpuError> {
-        let key = (b.ptr(), b.leading_dimension());
-        let mut cache = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(maps) = cache.get(&key) {
-            return Ok(Arc::clone(maps));
-        }
-        let device = self.kernel.device();
-        let values = self.values.ptr();
-        let maps = [
-            TensorMap::new(device, &self.plan.a_map::<T>(values))?,
-            TensorMap::new(device, &self.plan.b_map::<T>(values, b.placed()))?,
-        ];
-        let maps = Arc::new(TensorMaps::upload(device, &maps)?);
-        if cache.len() >= MAX_MAPS {
-            // Freeing device memory waits for the launches that may still read it.
-            cache.clear();
-        }
-        cache.insert(key, Arc::clone(&maps));
-        Ok(maps)
+        self.maps.get_or((b.ptr(), b.leading_dimension()), || {
+            let device = self.kernel.device();
+            let values = self.values.ptr();
+            let maps = [
+                TensorMap::new(device, &self.plan.a_map::<T>(values))?,
+                TensorMap::new(device, &self.plan.b_map::<T>(values, b.placed()))?,
+            ];
+            Ok(Arc::new(TensorMaps::upload(device, &maps)?))
+        })
     }
 }
 
