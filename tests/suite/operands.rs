@@ -1,6 +1,8 @@
 //! Random operands.
 
-use std::hash::{BuildHasher, RandomState};
+use std::env;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::panic::Location;
 
 use hopper_sparse::Element;
 use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
@@ -16,9 +18,21 @@ impl Random {
         Self(seed)
     }
 
-    /// Another sequence each time.
-    pub fn fresh() -> Self {
-        Self(RandomState::new().hash_one(0))
+    /// The sequence of this line of the tests: the same in each run, so that a change is judged by what it changes.
+    /// `HOPPER_TEST_SEED=fresh` gives another one each time, `HOPPER_TEST_SEED=n` that of seed `n`.
+    #[track_caller]
+    pub fn of_run() -> Self {
+        let seed = match env::var("HOPPER_TEST_SEED") {
+            Ok(word) if word == "fresh" => return Self(RandomState::new().hash_one(0)),
+            Ok(number) => {
+                number.parse().unwrap_or_else(|_| panic!("HOPPER_TEST_SEED is a number or fresh, not {number}"))
+            }
+            Err(_) => 0u64,
+        };
+        let caller = Location::caller();
+        let mut hasher = DefaultHasher::new();
+        (seed, caller.file(), caller.line()).hash(&mut hasher);
+        Self(hasher.finish())
     }
 
     pub fn next(&mut self) -> u64 {

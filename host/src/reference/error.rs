@@ -132,9 +132,8 @@ impl Exact {
 /// How far a result may be from the exact one: twice as far as a naive kernel's with the same types, and never less
 /// than its unavoidable roundings, since a naive kernel may be lucky.
 ///
-/// The roundings are one of the exact value to the output's type, and two of the sum of the terms' magnitudes to the
-/// accumulator's: one bounds what the products lose, and additions of terms of either sign hardly ever lose more than
-/// the other.
+/// The roundings are one of the exact value to the output's type, and some of the sum of the terms' magnitudes to the
+/// accumulator's: [six](ROUNDINGS_OF_AN_ELEMENT) for an element, and [fewer](roundings_on_average) for the norm of many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     /// The largest [`ErrorReport::relative_frobenius`] accepted.
@@ -146,9 +145,15 @@ pub struct Tolerance {
 impl Tolerance {
     /// What the naive kernel's error and the size of the exact result allow.
     pub(super) fn new(naive: &ErrorReport, exact: &Exact, output: Dtype, accumulator: Dtype) -> Self {
-        Self::with_floor(naive, exact, |value, magnitude| {
-            rounding(value, output) + 2.0 * rounding(magnitude, accumulator)
-        })
+        let with = |roundings: f64| {
+            Self::with_floor(naive, exact, |value, magnitude| {
+                rounding(value, output) + roundings * rounding(magnitude, accumulator)
+            })
+        };
+        Self {
+            relative_frobenius: with(roundings_on_average(exact.values.data().len())).relative_frobenius,
+            max_abs: with(ROUNDINGS_OF_AN_ELEMENT).max_abs,
+        }
     }
 
     /// Twice the naive kernel's error, and never less than what `floor` says of each value and its magnitude.
@@ -185,6 +190,18 @@ impl Tolerance {
         }
         Verdict::Accepted { found, allowed }
     }
+}
+
+/// How many roundings of the sum of the magnitudes one sum may be off by.
+///
+/// Where terms have either sign, each partial sum's rounding is random: over 2 to 4096 of them the error is 0.4 to 0.5
+/// roundings of the magnitude in the mean square, more than 2 in one sum of 700, more than 3 in one of 13,000, and 20 times
+/// rarer with each further one (docs/decisions/roundings-of-a-lucky-sum.md): more than 6 in one of 10^8.
+pub(super) const ROUNDINGS_OF_AN_ELEMENT: f64 = 6.0;
+
+/// As [`ROUNDINGS_OF_AN_ELEMENT`], in the mean square over that many sums: one, and of few sums what a single one may add.
+fn roundings_on_average(num_sums: usize) -> f64 {
+    1.0 + (ROUNDINGS_OF_AN_ELEMENT - 1.0) / (num_sums.max(1) as f64).sqrt()
 }
 
 /// The most that rounding to a type can change a value by; the smallest positive value bounds it from below.

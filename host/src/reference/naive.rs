@@ -84,3 +84,67 @@ pub fn tolerance<T: Element, U: Element>(
     let naive = ErrorReport::of_rows(exact, |index, col| found.get(index, col));
     Ok(Tolerance::new(&naive, exact, U::DTYPE, <T::Accumulator as Element>::DTYPE))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::{CsrView, Dense, Layout};
+    use crate::reference;
+    use crate::reference::error::{ROUNDINGS_OF_AN_ELEMENT, rounding};
+
+    use super::*;
+
+    /// -1 to 1, by the linear congruences of Knuth's MMIX.
+    fn numbers() -> impl FnMut() -> f32 {
+        let mut state = 42u64;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+        }
+    }
+
+    /// The product of a row and as many columns, added up from the last term to the first: as good as the naive order, and
+    /// with roundings of its own.
+    fn backwards(row: &[f32], b: &Dense<f32>) -> Dense<f32> {
+        let sums = (0..b.num_cols())
+            .map(|col| row.iter().enumerate().rev().fold(0f32, |sum, (at, value)| sum + value * b.get(at, col)))
+            .collect();
+        Dense::from_vec(sums, 1, b.num_cols(), Layout::RowMajor).unwrap()
+    }
+
+    #[test]
+    fn an_order_of_its_own_is_right_whatever_the_luck_of_the_naive_one() {
+        let mut number = numbers();
+        let (mut hardly, mut never) = (0, 0);
+        for (num_sums, trials) in [(1, 40_000), (2, 20_000), (7, 4_000), (200, 200)] {
+            for trial in 0..trials {
+                let depth = [4, 32, 64][trial % 3];
+                let (indices, row): (Vec<u32>, Vec<f32>) = (0..depth as u32).map(|at| (at, number())).unzip();
+                let a = CsrView {
+                    num_rows: 1,
+                    num_cols: depth,
+                    row_offsets: &[0, depth as u64],
+                    col_indices: &indices,
+                    values: &row,
+                };
+                let elements = (0..depth * num_sums).map(|_| number()).collect();
+                let b = Dense::from_vec(elements, depth, num_sums, Layout::RowMajor).unwrap();
+                let c = Dense::<f32>::zeros(1, num_sums, Layout::RowMajor);
+                let exact = reference::spmm(1.0, &a, b.view(), 0.0, c.view()).unwrap();
+                let allowed = tolerance(Unit::Core, 1.0, &a, b.view(), 0.0, c.view(), &exact).unwrap();
+
+                let mut found = backwards(&row, &b);
+                let verdict = allowed.judge(&exact.compare(found.view()).unwrap());
+                assert!(verdict.is_accepted(), "{num_sums} sums of {depth}: {verdict}");
+                let unit = |magnitude| rounding(magnitude, crate::Dtype::F32);
+                let off = f64::from(found.get(0, 0)) - exact.values.get(0, 0);
+                hardly += u32::from(off > 2.0 * unit(exact.magnitudes.get(0, 0)));
+
+                let largest = exact.magnitudes.data().iter().copied().fold(0.0, f64::max);
+                found.set(0, 0, found.get(0, 0) + (2.0 * ROUNDINGS_OF_AN_ELEMENT * unit(largest)) as f32);
+                never += u32::from(allowed.judge(&exact.compare(found.view()).unwrap()).is_accepted());
+            }
+        }
+        assert!(hardly > 0, "a floor of two roundings would have done");
+        assert!(never < 10, "{never} results that are off by {ROUNDINGS_OF_AN_ELEMENT} roundings or more are accepted");
+    }
+}
