@@ -27,7 +27,7 @@ struct InSimulator {
 }
 
 impl InSimulator {
-    /// All modes in turn, from a seed of this run on.
+    /// All modes in turn, from a fresh seed on.
     fn of_any_schedule(kernels: &'static [Configuration]) -> Self {
         Self { schedules: Schedules::any(), kernels }
     }

@@ -37,7 +37,7 @@ struct InSimulator {
 }
 
 impl InSimulator {
-    /// All modes in turn, from a seed of this run on.
+    /// All modes in turn, from a fresh seed on.
     fn of_any_schedule() -> Self {
         Self { schedules: Schedules::any(), others: Vec::new(), kernel: None, multiprocessors: MULTIPROCESSORS }
     }

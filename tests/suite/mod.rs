@@ -1,7 +1,7 @@
 //! One suite for every implementation of C = alpha A B + beta C.
 //!
 //! An implementation is a closure over views; [`check`] puts it through every shape, layout and factor for one pair of
-//! element types. Results are poisoned before each run, the seed stands in each failure's message.
+//! element types. Results are poisoned before each run, the seed is fresh and stands in each failure's message.
 
 #![allow(dead_code, reason = "each test program uses a part of the suite")]
 

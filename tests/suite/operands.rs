@@ -18,17 +18,13 @@ impl Random {
         Self(seed)
     }
 
-    /// The sequence of this line of the tests: the same in each run, so that a change is judged by what it changes.
-    /// `HOPPER_TEST_SEED=fresh` gives another one each time, `HOPPER_TEST_SEED=n` that of seed `n`.
+    /// Another sequence each time, unless `HOPPER_TEST_SEED` is set: then that number's for this line of the tests.
     #[track_caller]
-    pub fn of_run() -> Self {
-        let seed = match env::var("HOPPER_TEST_SEED") {
-            Ok(word) if word == "fresh" => return Self(RandomState::new().hash_one(0)),
-            Ok(number) => {
-                number.parse().unwrap_or_else(|_| panic!("HOPPER_TEST_SEED is a number or fresh, not {number}"))
-            }
-            Err(_) => 0u64,
+    pub fn fresh() -> Self {
+        let Ok(number) = env::var("HOPPER_TEST_SEED") else {
+            return Self(RandomState::new().hash_one(0));
         };
+        let seed: u64 = number.parse().unwrap_or_else(|_| panic!("HOPPER_TEST_SEED is a number, not {number}"));
         let caller = Location::caller();
         let mut hasher = DefaultHasher::new();
         (seed, caller.file(), caller.line()).hash(&mut hasher);

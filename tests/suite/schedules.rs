@@ -15,7 +15,7 @@ impl Schedules {
         Self(Cell::new(first))
     }
 
-    /// All modes in turn, from a seed of this run on.
+    /// All modes in turn, from a fresh seed on.
     pub fn any() -> Self {
         Self::from(Schedule::new(Mode::Fair, Random::fresh().next()))
     }
