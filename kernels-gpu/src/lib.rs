@@ -2,13 +2,15 @@
 //!
 //! One folder for each family, read in this order: `mod.rs` (mathematics, pseudo-code, pipeline, contract), `config.rs`,
 //! `producer.rs`, `consumer.rs`, `epilogue.rs`, `kernel.rs`. On the CPU the crate gives the specifications and the
-//! numbers that the host needs: tiles, boxes, argument layouts. [`probe`] is not a family: kernels of one instruction.
+//! numbers that the host needs: tiles, boxes, argument layouts. [`probe`] is not a family: kernels of one instruction;
+//! [`store`] is what families share.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
 pub mod attention;
 pub mod bcsr;
 pub mod csr;
 pub mod probe;
+pub mod store;
 
 use hopper_std::KernelSpec;
 

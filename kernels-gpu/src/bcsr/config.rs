@@ -8,6 +8,8 @@ use hopper_std::sm90::{
 };
 use hopper_std::{KernelSpec, SharedLayout};
 
+use crate::store::{Output, Staging};
+
 /// Registers a thread: 40 for the producer, 232 for each of two consumers.
 pub type Budget = RegisterBudget<40, 232, 2>;
 
@@ -133,12 +135,6 @@ pub struct Operands<A, B, const PANELS: usize> {
 /// One stage: the blocks that make up 64 of K.
 pub type Stage<A, B, const PANELS: usize, const GROUP: usize> = [Operands<A, B, PANELS>; GROUP];
 
-/// Where a consumer lays out `COLS` columns of its 64 rows before it stores them: 16-bit elements, in the order of C.
-#[repr(C, align(128))]
-pub struct Staging<const COLS: usize> {
-    elements: [[u16; COLS]; 64],
-}
-
 /// All of a kernel's shared memory.
 #[repr(C, align(1024))]
 #[derive(SharedLayout)]
@@ -203,6 +199,13 @@ impl TileWork {
 }
 
 impl Arguments {
+    /// C, and what it becomes.
+    #[inline(always)]
+    pub(super) const fn output(&self) -> Output {
+        let Self { c, leading_dimension, num_rows, num_cols, alpha, beta, output: kind, .. } = *self;
+        Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind }
+    }
+
     /// Tile `index` of the list. With alpha = 0 it has no stages: A and B are not read.
     ///
     /// # Safety
@@ -215,38 +218,6 @@ impl Arguments {
             tile.end = tile.begin;
         }
         tile
-    }
-}
-
-/// What is stored, and how: the epilogue's choice at run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum OutputKind {
-    /// The input type, row-major; beta = 0, lines and base aligned to 16 bytes, N a multiple of 8.
-    HalfRows = 0,
-    /// The input type, column-major; beta = 0, lines and base aligned to 16 bytes, M a multiple of 8.
-    HalfCols = 1,
-    /// The input type, row-major; any beta, any alignment.
-    HalfRowsAny = 2,
-    /// The input type, column-major; any beta, any alignment.
-    HalfColsAny = 3,
-    /// f32, row-major; any beta, any alignment.
-    FloatRows = 4,
-    /// f32, column-major; any beta, any alignment.
-    FloatCols = 5,
-}
-
-impl OutputKind {
-    /// Whether the word names a kind with f32 elements.
-    #[inline(always)]
-    pub(super) const fn is_float(word: u32) -> bool {
-        word >= Self::FloatRows as u32
-    }
-
-    /// Whether the word names a column-major kind.
-    #[inline(always)]
-    pub(super) const fn is_cols(word: u32) -> bool {
-        word & 1 == 1
     }
 }
 
@@ -263,7 +234,7 @@ impl OutputKind {
 /// | `leading_dimension` | of C: from line to line, in elements |
 /// | `num_rows`, `num_cols` | M and N |
 /// | `alpha`, `beta` | scalars |
-/// | `output` | [`OutputKind`] |
+/// | `output` | [`OutputKind`](crate::store::OutputKind) |
 /// | `policy_a`, `policy_b` | what L2 should keep: [`CachePolicy`] |
 ///
 /// A worker is a block, or a cluster of blocks.
@@ -287,7 +258,7 @@ pub struct Arguments {
     pub alpha: f32,
     /// Factor of what C held.
     pub beta: f32,
-    /// An [`OutputKind`].
+    /// An [`OutputKind`](crate::store::OutputKind).
     pub output: u32,
     /// For copies of A.
     pub policy_a: CachePolicy,

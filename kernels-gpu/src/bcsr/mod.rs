@@ -51,11 +51,9 @@
 
 mod config;
 mod consumer;
-mod epilogue;
 mod kernel;
-mod order;
 mod producer;
 
-pub use config::{Arguments, BLayout, Configuration, Dtype, OutputKind, TileWork, WORDS_PER_BLOCK, WORDS_PER_TILE};
+pub use config::{Arguments, BLayout, Configuration, Dtype, TileWork, WORDS_PER_BLOCK, WORDS_PER_TILE};
 pub use hopper_std::ptx::tensor::CachePolicy;
 pub use kernel::{CONFIGURATIONS, entries};

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use kernels_gpu::bcsr::{Arguments, CachePolicy, OutputKind, WORDS_PER_TILE};
+use kernels_gpu::bcsr::{Arguments, CachePolicy, WORDS_PER_TILE};
+use kernels_gpu::store::OutputKind;
 
 use super::BcsrPlan;
 use crate::element::{Dtype, Element};

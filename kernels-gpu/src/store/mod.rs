@@ -1,4 +1,4 @@
-//! The store of a consumer's 64 rows: alpha D + beta C, rounded once.
+//! The store of a consumer's 64 rows of C: alpha D + beta C, rounded once. Every kernel whose accumulators hold rows of C has it.
 //!
 //! A thread holds pairs of neighbouring columns of two rows ([`AccumulatorFragment`]); written as they are, the four
 //! lanes of a quad would store 4 bytes each. Two ways lead to longer pieces of a *line* of C: a row of a row-major C, a
@@ -22,15 +22,73 @@ use hopper_std::ptx::memory::{
 use hopper_std::ptx::warp::movmatrix_trans_b16;
 use hopper_std::ptx::wgmma::Registers;
 use hopper_std::seq;
-use hopper_std::sm90::{Accumulator, AccumulatorFragment, Shared};
+use hopper_std::sm90::{Accumulator, AccumulatorFragment, NamedBarrier, Shared};
 use hopper_std::warp::{lane_id, transpose_quad};
 
-use super::config::{Arguments, Meeting, OutputKind, Staging};
-use super::order::{Cols, Order, Rows, swizzled_unit};
+use order::{Cols, Order, Rows, swizzled_unit};
+
+mod order;
+
+/// Where a consumer lays out `COLS` columns of its 64 rows before it stores them: 16-bit elements, in the order of C.
+#[repr(C, align(128))]
+pub struct Staging<const COLS: usize> {
+    elements: [[u16; COLS]; 64],
+}
+
+/// What is stored, and how: a choice at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum OutputKind {
+    /// The input type, row-major; beta = 0, lines and base aligned to 16 bytes, N a multiple of 8.
+    HalfRows = 0,
+    /// The input type, column-major; beta = 0, lines and base aligned to 16 bytes, M a multiple of 8.
+    HalfCols = 1,
+    /// The input type, row-major; any beta, any alignment.
+    HalfRowsAny = 2,
+    /// The input type, column-major; any beta, any alignment.
+    HalfColsAny = 3,
+    /// f32, row-major; any beta, any alignment.
+    FloatRows = 4,
+    /// f32, column-major; any beta, any alignment.
+    FloatCols = 5,
+}
+
+impl OutputKind {
+    /// Whether the word names a kind with f32 elements.
+    #[inline(always)]
+    const fn is_float(word: u32) -> bool {
+        word >= Self::FloatRows as u32
+    }
+
+    /// Whether the word names a column-major kind.
+    #[inline(always)]
+    const fn is_cols(word: u32) -> bool {
+        word & 1 == 1
+    }
+}
+
+/// C, and what it becomes.
+#[derive(Clone, Copy)]
+pub struct Output {
+    /// Its element (0, 0).
+    pub c: *mut u8,
+    /// From line to line, in elements.
+    pub leading_dimension: u64,
+    /// M.
+    pub num_rows: u32,
+    /// N.
+    pub num_cols: u32,
+    /// Factor of the sums.
+    pub alpha: f32,
+    /// Factor of what C held; with 0 it is not read.
+    pub beta: f32,
+    /// An [`OutputKind`].
+    pub kind: u32,
+}
 
 /// Where a consumer's part of the output begins.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct Place<M> {
     /// The first of its 64 rows.
     pub row: u32,
     /// Its first column.
@@ -38,7 +96,7 @@ pub struct Place {
     /// This thread's warp in the group.
     pub warp: u32,
     /// Where the consumer's warps meet.
-    pub meeting: Meeting,
+    pub meeting: M,
 }
 
 /// Eight neighbours of a line of C: `(line, first)` and how many lines and elements of a line there are.
@@ -53,14 +111,14 @@ pub(super) struct Eight {
 impl Eight {
     /// The position of the first one, in elements from the base of C; in C or not.
     #[inline(always)]
-    fn position(self, arguments: &Arguments) -> usize {
-        (u64::from(self.line) * arguments.leading_dimension + u64::from(self.first)) as usize
+    fn position(self, output: &Output) -> usize {
+        (u64::from(self.line) * output.leading_dimension + u64::from(self.first)) as usize
     }
 
     /// The address of the first one, of 16 bits; in C or not.
     #[inline(always)]
-    fn address(self, arguments: &Arguments) -> *mut u8 {
-        arguments.c.wrapping_add(self.position(arguments) * 2)
+    fn address(self, output: &Output) -> *mut u8 {
+        output.c.wrapping_add(self.position(output) * 2)
     }
 
     /// How many of the eight are in C.
@@ -77,25 +135,25 @@ impl Eight {
 /// Stores one consumer's part of a tile. Warp group.
 ///
 /// # Safety
-/// C is as [`Arguments`] says, and nothing else writes this part; `staging` is this consumer's.
+/// C is as [`Output`] says, and nothing else writes this part; `staging` is this consumer's.
 #[inline(always)]
-pub unsafe fn store<E: Half, const REGISTERS: usize, const STAGING_COLS: usize>(
-    arguments: &Arguments,
+pub unsafe fn store<E: Half, M: NamedBarrier, const REGISTERS: usize, const STAGING_COLS: usize>(
+    output: &Output,
     accumulator: &mut Accumulator<REGISTERS>,
-    place: Place,
+    place: Place<M>,
     staging: Shared<Staging<STAGING_COLS>>,
 ) where
     [f32; REGISTERS]: Registers,
 {
-    let kind = arguments.output;
+    let kind = output.kind;
     // SAFETY: the caller's promise, for each kind.
     unsafe {
         if kind == OutputKind::HalfRows as u32 {
-            store_packed::<E, Rows, REGISTERS, STAGING_COLS>(arguments, accumulator, place, staging);
+            store_packed::<E, Rows, M, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
         } else if kind == OutputKind::HalfCols as u32 {
-            store_packed::<E, Cols, REGISTERS, STAGING_COLS>(arguments, accumulator, place, staging);
+            store_packed::<E, Cols, M, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
         } else {
-            store_general::<E, REGISTERS>(arguments, accumulator, place);
+            store_general::<E, M, REGISTERS>(output, accumulator, place);
         }
     }
 }
@@ -105,15 +163,15 @@ pub unsafe fn store<E: Half, const REGISTERS: usize, const STAGING_COLS: usize>(
 /// # Safety
 /// As [`store`]; the base and the lines of C are aligned to 16 bytes, and their length is a multiple of 8.
 #[inline(always)]
-unsafe fn store_packed<E: Half, O: Order, const REGISTERS: usize, const STAGING_COLS: usize>(
-    arguments: &Arguments,
+unsafe fn store_packed<E: Half, O: Order, M: NamedBarrier, const REGISTERS: usize, const STAGING_COLS: usize>(
+    output: &Output,
     accumulator: &mut Accumulator<REGISTERS>,
-    place: Place,
+    place: Place<M>,
     staging: Shared<Staging<STAGING_COLS>>,
 ) where
     [f32; REGISTERS]: Registers,
 {
-    let (lane, alpha, registers) = (lane_id(), arguments.alpha, accumulator.read());
+    let (lane, alpha, registers) = (lane_id(), output.alpha, accumulator.read());
     let blocks = STAGING_COLS / 8;
     seq!(J in 0..16 {
         // Eight registers: two blocks of eight columns.
@@ -128,7 +186,7 @@ unsafe fn store_packed<E: Half, O: Order, const REGISTERS: usize, const STAGING_
                 // SAFETY: all warps of the consumer are here.
                 unsafe {
                     O::meet(place.meeting);
-                    copy_lines::<O, STAGING_COLS>(arguments, place, col, lane, staging);
+                    copy_lines::<O, M, STAGING_COLS>(output, place, col, lane, staging);
                     O::meet(place.meeting);
                 }
             }
@@ -141,9 +199,9 @@ unsafe fn store_packed<E: Half, O: Order, const REGISTERS: usize, const STAGING_
 /// # Safety
 /// As [`store_packed`]; the part is written.
 #[inline(always)]
-unsafe fn copy_lines<O: Order, const STAGING_COLS: usize>(
-    arguments: &Arguments,
-    place: Place,
+unsafe fn copy_lines<O: Order, M: Copy, const STAGING_COLS: usize>(
+    output: &Output,
+    place: Place<M>,
     col: u32,
     lane: u32,
     staging: Shared<Staging<STAGING_COLS>>,
@@ -153,12 +211,12 @@ unsafe fn copy_lines<O: Order, const STAGING_COLS: usize>(
     let mut index = reader;
     while index < O::lines(cols) * units {
         let (line, unit) = (first_line + index / units, index % units);
-        let eight = O::eight(arguments, place, col, line, unit);
+        let eight = O::eight(output, place, col, line, unit);
         // SAFETY: the unit is within the staged part; all eight elements are within C, and aligned.
         unsafe {
             let words = ld_shared_v4_u32(staging.address() + swizzled_unit(line, unit, units));
             if eight.line < eight.num_lines && eight.first < eight.length {
-                st_global_cs_v4_u32(eight.address(arguments).cast(), words);
+                st_global_cs_v4_u32(eight.address(output).cast(), words);
             }
         }
         index += num_readers;
@@ -168,25 +226,25 @@ unsafe fn copy_lines<O: Order, const STAGING_COLS: usize>(
 /// The eight that this lane has of 16 columns from `col` on, after transposition and exchange: an upper or lower eight
 /// rows of one of two columns.
 #[inline(always)]
-fn eight_of_col(arguments: &Arguments, place: Place, lane: u32, columns: u32) -> Eight {
+fn eight_of_col<M>(output: &Output, place: Place<M>, lane: u32, columns: u32) -> Eight {
     let quad = lane % 4;
     Eight {
         line: place.col + columns + quad / 2 * 8 + lane / 4,
-        num_lines: arguments.num_cols,
+        num_lines: output.num_cols,
         first: place.row + place.warp * 16 + quad % 2 * 8,
-        length: arguments.num_rows,
+        length: output.num_rows,
     }
 }
 
 /// The eight that this lane has of 16 columns of a row-major C, after the exchange of `[upper, upper, lower, lower]`.
 #[inline(always)]
-fn eight_of_two_rows(arguments: &Arguments, place: Place, lane: u32, columns: u32) -> Eight {
+fn eight_of_two_rows<M>(output: &Output, place: Place<M>, lane: u32, columns: u32) -> Eight {
     let quad = lane % 4;
     Eight {
         line: place.row + AccumulatorFragment::row(place.warp, lane) + quad / 2 * 8,
-        num_lines: arguments.num_rows,
+        num_lines: output.num_rows,
         first: place.col + columns + quad % 2 * 8,
-        length: arguments.num_cols,
+        length: output.num_cols,
     }
 }
 
@@ -194,14 +252,14 @@ fn eight_of_two_rows(arguments: &Arguments, place: Place, lane: u32, columns: u3
 ///
 /// PERF: written out like the fast way it is 5 times the code, spills 2.6 KB and takes ptxas 16 s.
 #[inline(always)]
-unsafe fn store_general<E: Half, const REGISTERS: usize>(
-    arguments: &Arguments,
+unsafe fn store_general<E: Half, M: Copy, const REGISTERS: usize>(
+    output: &Output,
     accumulator: &mut Accumulator<REGISTERS>,
-    place: Place,
+    place: Place<M>,
 ) where
     [f32; REGISTERS]: Registers,
 {
-    let (lane, cols, registers) = (lane_id(), OutputKind::is_cols(arguments.output), accumulator.read());
+    let (lane, cols, registers) = (lane_id(), OutputKind::is_cols(output.kind), accumulator.read());
     let mut index = 0;
     while index < (REGISTERS / 8) as u32 {
         let [u0, u1, d0, d1, u2, u3, d2, d3] = group(registers, index).map(f32::to_bits);
@@ -213,16 +271,16 @@ unsafe fn store_general<E: Half, const REGISTERS: usize>(
                 (
                     transpose_quad([a.0, b.0, c.0, d.0]),
                     transpose_quad([a.1, b.1, c.1, d.1]),
-                    eight_of_col(arguments, place, lane, index * 16),
+                    eight_of_col(output, place, lane, index * 16),
                 )
             } else {
                 (
                     transpose_quad([u0, u2, d0, d2]),
                     transpose_quad([u1, u3, d1, d3]),
-                    eight_of_two_rows(arguments, place, lane, index * 16),
+                    eight_of_two_rows(output, place, lane, index * 16),
                 )
             };
-            store_floats::<E>(arguments, eight, interleave(even, odd));
+            store_floats::<E>(output, eight, interleave(even, odd));
         }
         index = opaque(index + 1);
     }
@@ -276,14 +334,14 @@ fn interleave(even: [u32; 4], odd: [u32; 4]) -> [f32; 8] {
 /// Stores alpha times eight sums, plus beta times what was there, or as many as are in C. Beta = 0 does not read C.
 ///
 /// # Safety
-/// C is as [`Arguments`] says.
+/// C is as [`Output`] says.
 #[inline(always)]
-unsafe fn store_floats<E: Half>(arguments: &Arguments, eight: Eight, mut sums: [f32; 8]) {
-    let (at, count) = (eight.position(arguments), eight.count());
-    let float = OutputKind::is_float(arguments.output);
-    let address = arguments.c.wrapping_add(at * if float { 4 } else { 2 });
-    if float && count == 8 && arguments.beta == 0.0 && (address as usize).is_multiple_of(16) {
-        let [a, b, c, d, e, f, g, h] = sums.map(|sum| (arguments.alpha * sum).to_bits());
+unsafe fn store_floats<E: Half>(output: &Output, eight: Eight, mut sums: [f32; 8]) {
+    let (at, count) = (eight.position(output), eight.count());
+    let float = OutputKind::is_float(output.kind);
+    let address = output.c.wrapping_add(at * if float { 4 } else { 2 });
+    if float && count == 8 && output.beta == 0.0 && (address as usize).is_multiple_of(16) {
+        let [a, b, c, d, e, f, g, h] = sums.map(|sum| (output.alpha * sum).to_bits());
         // SAFETY: all eight are within C, and aligned.
         unsafe {
             st_global_v4_u32(address.cast(), [a, b, c, d]);
@@ -294,7 +352,7 @@ unsafe fn store_floats<E: Half>(arguments: &Arguments, eight: Eight, mut sums: [
     let mut index = 0;
     while index < count {
         // SAFETY: this one is within C.
-        unsafe { store_one::<E>(arguments, at + index as usize, sums[0], float) };
+        unsafe { store_one::<E>(output, at + index as usize, sums[0], float) };
         // The array is moved, not indexed: an index that is not constant would put it into memory.
         sums = [sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7], 0.0];
         index = opaque(index + 1);
@@ -306,20 +364,20 @@ unsafe fn store_floats<E: Half>(arguments: &Arguments, eight: Eight, mut sums: [
 /// # Safety
 /// It is within C.
 #[inline(always)]
-unsafe fn store_one<E: Half>(arguments: &Arguments, at: usize, sum: f32, float: bool) {
-    let mut value = arguments.alpha * sum;
+unsafe fn store_one<E: Half>(output: &Output, at: usize, sum: f32, float: bool) {
+    let mut value = output.alpha * sum;
     // SAFETY: the caller's promise.
     unsafe {
         if float {
-            let address = arguments.c.cast::<u32>().wrapping_add(at);
-            if arguments.beta != 0.0 {
-                value += arguments.beta * f32::from_bits(ld_global_u32(address)[0]);
+            let address = output.c.cast::<u32>().wrapping_add(at);
+            if output.beta != 0.0 {
+                value += output.beta * f32::from_bits(ld_global_u32(address)[0]);
             }
             st_global_u32(address, [value.to_bits()]);
         } else {
-            let address = arguments.c.cast::<u16>().wrapping_add(at);
-            if arguments.beta != 0.0 {
-                value += arguments.beta * E::unpack(u32::from(ld_global_u16(address))).0;
+            let address = output.c.cast::<u16>().wrapping_add(at);
+            if output.beta != 0.0 {
+                value += output.beta * E::unpack(u32::from(ld_global_u16(address))).0;
             }
             st_global_u16(address, E::pack(value, 0.0) as u16);
         }

@@ -1,12 +1,11 @@
-//! The two orders of C, as the packed way of the [epilogue](super::epilogue) goes through them: which part of a line a lane
+//! The two orders of C, as the packed way of the [store](super) goes through them: which part of a line a lane
 //! writes to shared memory, and which it reads back.
 
 use hopper_std::ptx::matrix::{stmatrix_x4, stmatrix_x4_trans};
 use hopper_std::ptx::warp::bar_warp_sync;
 use hopper_std::sm90::NamedBarrier;
 
-use super::config::{Arguments, Meeting};
-use super::epilogue::{Eight, Place};
+use super::{Eight, Output, Place};
 
 /// An order of C, as the fast way goes through it. Units are eight elements: 16 bytes.
 pub(super) trait Order {
@@ -24,13 +23,13 @@ pub(super) trait Order {
     ///
     /// # Safety
     /// All warps of the consumer call it together.
-    unsafe fn meet(meeting: Meeting);
+    unsafe fn meet<M: NamedBarrier>(meeting: M);
     /// The first line that this thread reads back, how many share the reading, and its number among them.
     fn readers(warp: u32, lane: u32) -> (u32, u32, u32);
     /// Lines that those share.
     fn lines(cols: u32) -> u32;
     /// Where eight elements of line `line` from unit `unit` on are in C, the part beginning at column `col`.
-    fn eight(arguments: &Arguments, place: Place, col: u32, line: u32, unit: u32) -> Eight;
+    fn eight<M>(output: &Output, place: Place<M>, col: u32, line: u32, unit: u32) -> Eight;
 }
 
 /// Row-major: a warp's 16 rows are its own.
@@ -54,7 +53,7 @@ impl Order for Rows {
     }
 
     #[inline(always)]
-    unsafe fn meet(_: Meeting) {
+    unsafe fn meet<M: NamedBarrier>(_: M) {
         // SAFETY: the caller's promise.
         unsafe { bar_warp_sync() }
     }
@@ -70,13 +69,8 @@ impl Order for Rows {
     }
 
     #[inline(always)]
-    fn eight(arguments: &Arguments, place: Place, col: u32, line: u32, unit: u32) -> Eight {
-        Eight {
-            line: place.row + line,
-            num_lines: arguments.num_rows,
-            first: col + unit * 8,
-            length: arguments.num_cols,
-        }
+    fn eight<M>(output: &Output, place: Place<M>, col: u32, line: u32, unit: u32) -> Eight {
+        Eight { line: place.row + line, num_lines: output.num_rows, first: col + unit * 8, length: output.num_cols }
     }
 }
 
@@ -101,7 +95,7 @@ impl Order for Cols {
     }
 
     #[inline(always)]
-    unsafe fn meet(meeting: Meeting) {
+    unsafe fn meet<M: NamedBarrier>(meeting: M) {
         // SAFETY: the caller's promise.
         unsafe { meeting.sync() }
     }
@@ -117,13 +111,8 @@ impl Order for Cols {
     }
 
     #[inline(always)]
-    fn eight(arguments: &Arguments, place: Place, col: u32, line: u32, unit: u32) -> Eight {
-        Eight {
-            line: col + line,
-            num_lines: arguments.num_cols,
-            first: place.row + unit * 8,
-            length: arguments.num_rows,
-        }
+    fn eight<M>(output: &Output, place: Place<M>, col: u32, line: u32, unit: u32) -> Eight {
+        Eight { line: col + line, num_lines: output.num_cols, first: place.row + unit * 8, length: output.num_rows }
     }
 }
 
