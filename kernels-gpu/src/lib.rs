@@ -11,6 +11,7 @@ pub mod bcsr;
 pub mod csr;
 pub mod probe;
 pub mod store;
+pub mod wcsr;
 
 use hopper_std::KernelSpec;
 
@@ -20,5 +21,7 @@ pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
     let combined = attention::COMBINED.iter().map(|combined| combined.spec);
     let bcsr = bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
     let csr = csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
-    attention.chain(combined).chain(bcsr).chain(csr).chain(probe::specs())
+    let wcsr = wcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
+    let summed = wcsr::COMBINED.iter().map(|combined| combined.spec);
+    attention.chain(combined).chain(bcsr).chain(csr).chain(wcsr).chain(summed).chain(probe::specs())
 }

@@ -56,13 +56,13 @@ pub enum OutputKind {
 impl OutputKind {
     /// Whether the word names a kind with f32 elements.
     #[inline(always)]
-    const fn is_float(word: u32) -> bool {
+    pub const fn is_float(word: u32) -> bool {
         word >= Self::FloatRows as u32
     }
 
     /// Whether the word names a column-major kind.
     #[inline(always)]
-    const fn is_cols(word: u32) -> bool {
+    pub const fn is_cols(word: u32) -> bool {
         word & 1 == 1
     }
 }
@@ -359,12 +359,12 @@ unsafe fn store_floats<E: Half>(output: &Output, eight: Eight, mut sums: [f32; 8
     }
 }
 
-/// Stores one element.
+/// Stores one element: that number `at` from the base of C, f32 or of the type `E`.
 ///
 /// # Safety
 /// It is within C.
 #[inline(always)]
-unsafe fn store_one<E: Half>(output: &Output, at: usize, sum: f32, float: bool) {
+pub unsafe fn store_one<E: Half>(output: &Output, at: usize, sum: f32, float: bool) {
     let mut value = output.alpha * sum;
     // SAFETY: the caller's promise.
     unsafe {

@@ -107,6 +107,22 @@ where
         self.in_flight.replace(slot)
     }
 
+    /// Issues some of the products of a slot, as a group of their own; [`multiply`](Self::multiply) with the rest of them takes
+    /// the slot. Warp group.
+    ///
+    /// # Safety
+    /// As [`multiply`](Self::multiply), which follows with the same slot.
+    #[instruction]
+    pub unsafe fn multiply_more(&mut self, slot: &Slot, issue: impl FnOnce(&mut Products<'_, REGISTERS>, &Slot)) {
+        self.accumulator.registers.tie();
+        // SAFETY: the caller's promise.
+        unsafe { wgmma::wgmma_fence() };
+        issue(&mut Products { d: &mut self.accumulator.registers, scale_d: self.scale_d }, slot);
+        self.scale_d = 1;
+        // SAFETY: the caller's promise.
+        unsafe { wgmma::wgmma_commit_group() };
+    }
+
     /// Waits for all products, and gives back the last slot. After it the accumulator can be read. Warp group.
     ///
     /// # Safety

@@ -102,6 +102,28 @@ impl<T, const ROWS: usize, const COLS: usize, S: Swizzle, const CHUNKS: usize>
     }
 }
 
+impl<T, const COLS: usize, S: Swizzle, const CHUNKS: usize, const GROUPS: usize>
+    Shared<[[Tile<T, 8, COLS, S>; CHUNKS]; GROUPS]>
+{
+    /// As an MN-major operand of lines that came eight at a time: `8 * GROUPS` of K, from eight `first_group` on, and
+    /// `CHUNKS * COLS` of M or N.
+    ///
+    /// The leading offset goes from chunk to chunk within eight lines of K, the stride from eight lines to the next.
+    #[inline(always)]
+    pub const fn mn_major_from(self, first_group: u32) -> MnMajor {
+        let group = size_of::<[Tile<T, 8, COLS, S>; CHUNKS]>() as u32;
+        MnMajor {
+            first: SmemDescriptor::new(
+                self.at(first_group).address(),
+                size_of::<Tile<T, 8, COLS, S>>() as u32,
+                group,
+                S::DESCRIPTOR_MODE,
+            ),
+            step_bytes: 2 * group,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +146,16 @@ mod tests {
         let bits = tile.k_major(0).step(0).bits();
         assert_eq!(bits >> 32 & 0x3fff, 256 >> 4);
         assert_eq!(bits >> 62, 3);
+    }
+
+    #[test]
+    fn mn_major_of_groups_of_two_chunks() {
+        // SAFETY: an address is only computed with.
+        let panel = unsafe { Shared::<[[Tile<u16, 8, 64, Swizzle128>; 2]; 8]>::from_address(0x8000) };
+        let bits = panel.mn_major_from(4).step(1).bits();
+        assert_eq!(bits & 0x3fff, (0x8000 + 6 * 2048) >> 4);
+        assert_eq!(bits >> 16 & 0x3fff, 1024 >> 4);
+        assert_eq!(bits >> 32 & 0x3fff, 2048 >> 4);
     }
 
     #[test]

@@ -187,12 +187,18 @@ impl<Stage, const STAGES: usize, S: Scope> Producer<Stage, STAGES, S> {
     /// Waits for the next slot to be empty and announces the bytes of a whole stage. Thread.
     #[instruction]
     pub fn acquire(&mut self) -> EmptySlot<Stage, S> {
+        self.acquire_part(size_of::<Stage>() as u32)
+    }
+
+    /// As [`acquire`](Self::acquire), where copies will fill only `bytes` of the stage, and nobody reads the rest. Thread.
+    #[instruction]
+    pub fn acquire_part(&mut self, bytes: u32) -> EmptySlot<Stage, S> {
         let stage = self.state.stage();
         let full = self.pipeline.barriers.full(stage);
-        // SAFETY: the pipeline is published; the slot's loads bring exactly a stage's bytes.
+        // SAFETY: the pipeline is published; the slot's loads bring exactly these bytes.
         unsafe {
             self.pipeline.barriers.empty(stage).wait(self.state.phase());
-            full.expect(size_of::<Stage>() as u32);
+            full.expect(bytes);
         }
         self.state.advance();
         EmptySlot { stage: self.pipeline.stages.at(stage), full, scope: PhantomData }

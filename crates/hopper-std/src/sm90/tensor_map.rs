@@ -58,7 +58,7 @@ impl<T: TileShape> TensorMapRef<T> {
         unsafe { tensor::cp_async_bulk_tensor_2d(tile.address(), self.map.cast(), at, full.address()) }
     }
 
-    /// As [`load_2d`](Self::load_2d), from a map of rank 3 whose box is one deep.
+    /// As [`load_2d`](Self::load_2d), from a map of rank 3 whose box is [`TileShape::BOX_DEPTH`] deep.
     ///
     /// # Safety
     /// As [`load_2d`](Self::load_2d).

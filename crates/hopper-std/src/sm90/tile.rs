@@ -75,6 +75,8 @@ pub trait TileShape {
     const BYTES: usize;
     /// The box of its tensor map, the contiguous dimension first.
     const BOX: [u32; 2];
+    /// The box's extent along the third dimension of its map.
+    const BOX_DEPTH: u32 = 1;
 }
 
 impl<T: 'static, const ROWS: usize, const COLS: usize, S: Swizzle> TileShape for Tile<T, ROWS, COLS, S> {
@@ -91,6 +93,22 @@ impl<T: 'static, const ROWS: usize, const COLS: usize, S: Swizzle> TileShape for
         bytes
     };
     const BOX: [u32; 2] = [COLS as u32, ROWS as u32];
+}
+
+/// Tiles that one copy brings, one after the other: the third dimension of the map goes from tile to tile.
+impl<T: 'static, const ROWS: usize, const COLS: usize, S: Swizzle, const DEPTH: usize> TileShape
+    for [Tile<T, ROWS, COLS, S>; DEPTH]
+{
+    type Element = T;
+    type Swizzle = S;
+    const ROWS: usize = ROWS;
+    const COLS: usize = COLS;
+    const BYTES: usize = {
+        assert!(DEPTH <= 256, "a tensor-map box has at most 256 elements along an axis");
+        DEPTH * Tile::<T, ROWS, COLS, S>::BYTES
+    };
+    const BOX: [u32; 2] = Tile::<T, ROWS, COLS, S>::BOX;
+    const BOX_DEPTH: u32 = DEPTH as u32;
 }
 
 /// One row of a [`Tile`], as a tensor copy of its own writes it: the permutation goes by the address, so rows that are copied

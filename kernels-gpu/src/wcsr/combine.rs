@@ -1,0 +1,195 @@
+//! The windows whose columns were split: C is the sum of their parts, in order.
+//!
+//! A block does a tile of H x TN, a thread one element after the other: the same bits on every run.
+
+use hopper_std::global::GlobalArray;
+use hopper_std::half::{Bf16, F16, Half};
+use hopper_std::kernel;
+use hopper_std::{KernelSpec, thread};
+
+use super::config::Dtype;
+use crate::store::{Output, OutputKind, store_one};
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+/// One tile to be combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitWork {
+    /// The window.
+    pub window: u32,
+    /// TN columns of C.
+    pub panel: u32,
+    /// Its first slot of the workspace.
+    pub first: u32,
+    /// Its slots.
+    pub count: u32,
+}
+
+impl SplitWork {
+    /// As the words that the kernel reads.
+    pub const fn to_words(self) -> [u32; 4] {
+        [self.window, self.panel, self.first, self.count]
+    }
+}
+
+/// The arguments of the kernels that combine, in the order of their parameters.
+///
+/// | parameter | what it is |
+/// | --- | --- |
+/// | `splits` | [`SplitWork`] for each block of the grid |
+/// | `workspace` | sums, H x TN floats for each slot |
+/// | `window_rows`, `tile_n` | H and TN of the kernel that made them |
+/// | `c` .. `output` | as [`Arguments`](super::Arguments) |
+#[derive(Clone, Copy)]
+pub struct CombineArguments {
+    /// Tiles.
+    pub splits: GlobalArray<[u32; 4]>,
+    /// Sums.
+    pub workspace: GlobalArray<u32>,
+    /// H.
+    pub window_rows: u32,
+    /// TN.
+    pub tile_n: u32,
+    /// C.
+    pub c: *mut u8,
+    /// From line to line of C, in elements.
+    pub leading_dimension: u64,
+    /// M.
+    pub num_rows: u32,
+    /// N.
+    pub num_cols: u32,
+    /// Factor of A B.
+    pub alpha: f32,
+    /// Factor of what C held.
+    pub beta: f32,
+    /// An [`OutputKind`].
+    pub output: u32,
+}
+
+/// What the host must know of a kernel that combines.
+#[derive(Clone, Copy, Debug)]
+pub struct Combined {
+    /// Its launch contract.
+    pub spec: &'static KernelSpec,
+    /// The type of A and B, and of C where it is not f32.
+    pub dtype: Dtype,
+    /// Calls the kernel on the CPU, as one thread of a simulated launch. The contract is the kernel's.
+    #[cfg(feature = "sim")]
+    pub simulate: unsafe fn(arguments: CombineArguments),
+}
+
+/// Combines the tile of this block. Block.
+///
+/// # Safety
+/// The launch contract of [`CombineArguments`].
+#[inline(always)]
+unsafe fn run<E: Half>(arguments: CombineArguments) {
+    let CombineArguments { window_rows, tile_n, c, leading_dimension, num_rows, num_cols, alpha, beta, .. } = arguments;
+    let output = Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: arguments.output };
+    // SAFETY: the grid has a block for each entry.
+    let [window, panel, first, count] = unsafe { arguments.splits.get(thread::block_idx_x()) };
+    let tile = window_rows * tile_n;
+    let mut index = thread::thread_idx_x();
+    while index < tile {
+        let (row, col) = (window * window_rows + index / tile_n, panel * tile_n + index % tile_n);
+        if row < num_rows && col < num_cols {
+            let mut sum = 0.0;
+            let mut part = 0;
+            while part < count {
+                // SAFETY: the slots are in the workspace.
+                let slot = unsafe { arguments.workspace.skip(u64::from(first + part) * u64::from(tile)) };
+                // SAFETY: as above; the kernel before wrote it.
+                sum += f32::from_bits(unsafe { slot.get(index) });
+                part += 1;
+            }
+            let (line, at) = if OutputKind::is_cols(output.kind) { (col, row) } else { (row, col) };
+            let at = (u64::from(line) * leading_dimension + u64::from(at)) as usize;
+            // SAFETY: the element is within C.
+            unsafe { store_one::<E>(&output, at, sum, OutputKind::is_float(output.kind)) };
+        }
+        index += THREADS;
+    }
+}
+
+/// Makes the entries and the list of their configurations.
+macro_rules! kernels {
+    ($($name:ident $spec:ident: $element:ident;)*) => {
+        /// The exported kernels, `wcsr_combine_<type>`.
+        ///
+        /// # Safety
+        /// The launch contract of each is that of [`CombineArguments`](super::CombineArguments).
+        #[allow(clippy::too_many_arguments, clippy::missing_safety_doc)]
+        pub mod combine_entries {
+            use super::*;
+
+            $(
+                #[doc = concat!("Tiles of C from their parts, ", stringify!($element), ".")]
+                #[kernel(threads = THREADS, shared = 0)]
+                pub unsafe fn $name(
+                    splits: GlobalArray<[u32; 4]>,
+                    workspace: GlobalArray<u32>,
+                    window_rows: u32,
+                    tile_n: u32,
+                    c: *mut u8,
+                    leading_dimension: u64,
+                    num_rows: u32,
+                    num_cols: u32,
+                    alpha: f32,
+                    beta: f32,
+                    output: u32,
+                ) {
+                    let arguments = CombineArguments {
+                        splits,
+                        workspace,
+                        window_rows,
+                        tile_n,
+                        c,
+                        leading_dimension,
+                        num_rows,
+                        num_cols,
+                        alpha,
+                        beta,
+                        output,
+                    };
+                    // SAFETY: the launch contract is passed on.
+                    unsafe { run::<$element>(arguments) }
+                }
+            )*
+        }
+
+        /// Every kernel that combines.
+        pub static COMBINED: &[Combined] = &[$(
+            Combined {
+                spec: &combine_entries::$spec,
+                dtype: Dtype::$element,
+                #[cfg(feature = "sim")]
+                simulate: |arguments| {
+                    let CombineArguments { splits, workspace, window_rows, tile_n, c, leading_dimension, .. } = arguments;
+                    let CombineArguments { num_rows, num_cols, alpha, beta, output, .. } = arguments;
+                    // SAFETY: the caller of `simulate` keeps the kernel's contract.
+                    unsafe {
+                        combine_entries::$name(
+                            splits,
+                            workspace,
+                            window_rows,
+                            tile_n,
+                            c,
+                            leading_dimension,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            output,
+                        );
+                    }
+                },
+            },
+        )*];
+    };
+}
+
+kernels! {
+    wcsr_combine_bf16 WCSR_COMBINE_BF16: Bf16;
+    wcsr_combine_f16 WCSR_COMBINE_F16: F16;
+}

@@ -1,0 +1,219 @@
+//! What a WCSR kernel is made of: operand tiles, stages, shared memory, arguments.
+
+use hopper_std::global::GlobalArray;
+use hopper_std::ptx::tensor::CachePolicy;
+use hopper_std::ptx::wgmma::Mma;
+use hopper_std::sm90::{PipelineBarriers, Swizzle32, Swizzle128, Tile};
+use hopper_std::{KernelSpec, SharedLayout};
+
+use crate::store::{Output, Staging};
+
+/// Stored columns of a panel of V: K of one WGMMA.
+pub const PANEL_COLS: usize = 16;
+
+/// Columns of a group: the rows of B that one copy brings.
+pub const GROUP: usize = 8;
+
+/// Groups of a panel.
+pub const GROUPS_PER_PANEL: usize = PANEL_COLS / GROUP;
+
+/// Rows of V that one consumer warp group works on.
+pub const CONSUMER_ROWS: usize = 64;
+
+/// Columns of a chunk of B: 128 bytes.
+pub const CHUNK: usize = 64;
+
+/// One kernel: element type and geometry. `REGISTERS` of accumulator a thread: half the columns of a tile.
+pub trait Config<const REGISTERS: usize>: 'static {
+    /// The type of A and B.
+    type Element: Mma<REGISTERS>;
+}
+
+/// Panels of V that one copy brings: `LINES` lines of 16 stored columns, the rows of one panel after those of another.
+pub type Panels<E, const LINES: usize> = Tile<E, LINES, PANEL_COLS, Swizzle32>;
+
+/// Eight rows of B, in chunks of 64 columns.
+pub type Rows<E, const CHUNKS: usize> = [Tile<E, GROUP, CHUNK, Swizzle128>; CHUNKS];
+
+/// One stage: `COPIES` copies of V, and the groups of B that belong to its panels.
+#[repr(C)]
+#[derive(SharedLayout)]
+pub struct Stage<V, B, const COPIES: usize, const GROUPS: usize> {
+    /// Panels of V.
+    pub v: [V; COPIES],
+    /// Their rows of B.
+    pub b: [B; GROUPS],
+}
+
+/// The stage of a kernel whose elements are `E`.
+pub type Operands<E, const LINES: usize, const CHUNKS: usize, const COPIES: usize, const GROUPS: usize> =
+    Stage<Panels<E, LINES>, Rows<E, CHUNKS>, COPIES, GROUPS>;
+
+/// All of a kernel's shared memory.
+#[repr(C, align(1024))]
+#[derive(SharedLayout)]
+pub struct Smem<S, const STAGES: usize, const STAGING_COLS: usize, const CONSUMERS: usize> {
+    /// The ring.
+    pub stages: [S; STAGES],
+    /// A part for each consumer.
+    pub staging: [Staging<STAGING_COLS>; CONSUMERS],
+    /// Its barriers.
+    pub barriers: PipelineBarriers<STAGES>,
+}
+
+hopper_std::named_barriers! {
+    /// The barriers of the block, beside the one of all.
+    pub enum Meeting {
+        /// The warps of consumer 0.
+        Consumer0 = 1: 128,
+        /// The warps of consumer 1.
+        Consumer1 = 2: 128,
+    }
+}
+
+impl Meeting {
+    /// The barrier of a consumer, 0 or 1.
+    #[inline(always)]
+    pub const fn of_consumer(consumer: u32) -> Self {
+        if consumer == 0 { Self::Consumer0 } else { Self::Consumer1 }
+    }
+}
+
+/// Words of an entry in the list of tiles.
+pub const WORDS_PER_TILE: usize = 8;
+
+/// The slot of a tile that is stored to C.
+pub const STORED: u32 = u32::MAX;
+
+/// One tile: an entry in the list that the host makes. A window's columns, or a part of them, times a panel of B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileWork {
+    /// The window.
+    pub window: u32,
+    /// TN columns of B and C.
+    pub panel: u32,
+    /// Its first panel of V.
+    pub begin: u32,
+    /// One past its last panel of V.
+    pub end: u32,
+    /// Where in the workspace its sums go, in tiles of H x TN; [`STORED`] for C.
+    pub slot: u32,
+}
+
+impl TileWork {
+    /// As the words that the kernel reads.
+    #[inline(always)]
+    pub const fn to_words(self) -> [u32; WORDS_PER_TILE] {
+        [self.window, self.panel, self.begin, self.end, self.slot, 0, 0, 0]
+    }
+}
+
+/// The arguments of every WCSR kernel, in the order of its parameters.
+///
+/// | parameter | what it is |
+/// | --- | --- |
+/// | `map_v` | values of A: dimensions (16, H times the number of panels), box (16, lines of a copy) |
+/// | `map_b` | B: dimensions (64, K, chunks of 64 columns), box (64, 8, chunks of a tile) |
+/// | `groups` | the groups of each panel, two to a panel; those that pad lie beyond K |
+/// | `tiles` | [`TileWork`] for each tile, by worker, two entries each |
+/// | `tile_offsets` | where each worker's tiles begin; one more than there are workers |
+/// | `workspace` | sums of tiles of split windows, H x TN floats for each slot |
+/// | `c` | C |
+/// | `leading_dimension` | of C: from line to line, in elements |
+/// | `num_rows`, `num_cols` | M and N |
+/// | `alpha`, `beta` | scalars; of split windows the combining kernel's |
+/// | `output` | [`OutputKind`](crate::store::OutputKind) |
+/// | `policy_v` | what L2 should keep of A: [`CachePolicy`] |
+///
+/// A worker is a block.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    /// Groups of the panels.
+    pub groups: GlobalArray<[u32; 2]>,
+    /// Entries of the list of tiles.
+    pub tiles: GlobalArray<[u32; 4]>,
+    /// Where each worker's tiles begin.
+    pub tile_offsets: GlobalArray<u32>,
+    /// Sums of split windows.
+    pub workspace: *mut f32,
+    /// C.
+    pub c: *mut u8,
+    /// From line to line of C, in elements.
+    pub leading_dimension: u64,
+    /// M.
+    pub num_rows: u32,
+    /// N.
+    pub num_cols: u32,
+    /// Factor of A B.
+    pub alpha: f32,
+    /// Factor of what C held.
+    pub beta: f32,
+    /// An [`OutputKind`](crate::store::OutputKind).
+    pub output: u32,
+    /// For copies of A.
+    pub policy_v: CachePolicy,
+}
+
+impl Arguments {
+    /// C, and what it becomes.
+    #[inline(always)]
+    pub(super) const fn output(&self) -> Output {
+        let Self { c, leading_dimension, num_rows, num_cols, alpha, beta, output: kind, .. } = *self;
+        Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind }
+    }
+
+    /// Tile `index` of the list. With alpha = 0 it has no panels: A and B are not read.
+    ///
+    /// # Safety
+    /// `index` is within the list.
+    #[inline(always)]
+    pub(super) unsafe fn tile(&self, index: u32) -> TileWork {
+        // SAFETY: the caller's promise.
+        let ([window, panel, begin, mut end], [slot, _, _, _]) =
+            unsafe { (self.tiles.get(2 * index), self.tiles.get(2 * index + 1)) };
+        if self.alpha == 0.0 {
+            end = begin;
+        }
+        TileWork { window, panel, begin, end, slot }
+    }
+}
+
+/// The element type of A and B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dtype {
+    /// bfloat16.
+    Bf16,
+    /// IEEE binary16.
+    F16,
+}
+
+/// What the host must know of one exported kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Configuration {
+    /// Its launch contract.
+    pub spec: &'static KernelSpec,
+    /// The type of A and B.
+    pub dtype: Dtype,
+    /// H.
+    pub window_rows: usize,
+    /// TN: columns of C in a tile.
+    pub tile_n: usize,
+    /// Panels of V in a stage.
+    pub stage_panels: usize,
+    /// Stages of the ring.
+    pub stages: usize,
+    /// Blocks that share a multiprocessor.
+    pub blocks: u32,
+    /// The box of the map of V.
+    pub v_box: [u32; 2],
+    /// The swizzle of V, as `CUtensorMapSwizzle`.
+    pub v_swizzle: u32,
+    /// The box of the map of B, the contiguous dimension first.
+    pub b_box: [u32; 3],
+    /// The swizzle of B, as `CUtensorMapSwizzle`.
+    pub b_swizzle: u32,
+    /// Calls the kernel on the CPU, as one thread of a simulated launch, with the addresses of the maps of V and B. The
+    /// contract is the kernel's.
+    #[cfg(feature = "sim")]
+    pub simulate: unsafe fn(map_v: *const u8, map_b: *const u8, arguments: Arguments),
+}

@@ -1,0 +1,251 @@
+//! The entries: set-up, and one branch on the role.
+
+use hopper_std::global::GlobalArray;
+use hopper_std::half::{Bf16, F16};
+use hopper_std::kernel;
+use hopper_std::ptx::tensor::CachePolicy;
+use hopper_std::ptx::wgmma::Registers;
+use hopper_std::sm90::{
+    BlockScope, Pipeline, RegisterBudget, SharedMemory, Swizzle, TensorMapRef, TileShape, WarpGroup,
+};
+use hopper_std::thread;
+
+use super::config::{
+    Arguments, CHUNK, CONSUMER_ROWS, Config, Configuration, Dtype, GROUPS_PER_PANEL, Operands, Panels, Rows, Smem,
+};
+use super::consumer::consume;
+use super::producer::{Maps, produce};
+
+/// Lines of one copy of V, for windows of `window_rows` rows: as many panels of a stage as a box holds.
+const fn lines(window_rows: usize, stage_panels: usize) -> usize {
+    let all = window_rows * stage_panels;
+    if all > 256 { 256 } else { all }
+}
+
+type KernelSmem<
+    E,
+    const LINES: usize,
+    const CHUNKS: usize,
+    const COPIES: usize,
+    const GROUPS: usize,
+    const STAGES: usize,
+    const STAGING_COLS: usize,
+    const CONSUMERS: usize,
+> = Smem<Operands<E, LINES, CHUNKS, COPIES, GROUPS>, STAGES, STAGING_COLS, CONSUMERS>;
+
+/// Every WCSR kernel. Block.
+///
+/// # Safety
+/// The launch contract of [`Arguments`].
+#[inline(always)]
+unsafe fn run<
+    C: Config<REGISTERS>,
+    const REGISTERS: usize,
+    const WINDOW_ROWS: usize,
+    const TILE_N: usize,
+    const LINES: usize,
+    const CHUNKS: usize,
+    const COPIES: usize,
+    const GROUPS: usize,
+    const STAGES: usize,
+    const STAGING_COLS: usize,
+    const CONSUMERS: usize,
+    const PRODUCER: u32,
+    const CONSUMER: u32,
+    const WARP_GROUPS: u32,
+    const BLOCKS: u32,
+>(
+    maps: Maps<Panels<C::Element, LINES>, Rows<C::Element, CHUNKS>>,
+    arguments: Arguments,
+) where
+    [f32; REGISTERS]: Registers,
+{
+    const {
+        assert!(REGISTERS * 2 == TILE_N && CHUNKS * CHUNK == TILE_N, "the tile is what the accumulators hold");
+        assert!(CONSUMERS * CONSUMER_ROWS == WINDOW_ROWS && WARP_GROUPS as usize == CONSUMERS, "64 rows a consumer");
+    }
+    // SAFETY: the specification asks for this struct's bytes; every thread of the block is here.
+    let (warp_group, staging, pipeline) = unsafe {
+        let smem = SharedMemory::<
+            KernelSmem<C::Element, LINES, CHUNKS, COPIES, GROUPS, STAGES, STAGING_COLS, CONSUMERS>,
+        >::take();
+        let warps = 4 * CONSUMERS as u32;
+        let uninit = Pipeline::<_, STAGES, BlockScope>::init(Smem::stages(smem), Smem::barriers(smem), warps);
+        (WarpGroup::current(), Smem::staging(smem), uninit.publish())
+    };
+    if warp_group.index() == 0 {
+        // SAFETY: the producer warp group; its first thread is the one producer.
+        unsafe {
+            RegisterBudget::<PRODUCER, CONSUMER, WARP_GROUPS, BLOCKS>::become_producer();
+            if thread::thread_idx_x() == 0 {
+                let ring = pipeline.producer();
+                produce::<_, _, WINDOW_ROWS, TILE_N, COPIES, GROUPS, STAGES>(&arguments, &maps, ring);
+            }
+        }
+    } else {
+        // SAFETY: a consumer warp group, as counted at `init`.
+        unsafe {
+            RegisterBudget::<PRODUCER, CONSUMER, WARP_GROUPS, BLOCKS>::become_consumer();
+            let staging = staging.at(warp_group.index() - 1);
+            let ring = pipeline.consumer();
+            consume::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, GROUPS, STAGES, STAGING_COLS>(
+                &arguments, warp_group, staging, ring,
+            );
+        }
+    }
+}
+
+/// Makes the entries and the list of their configurations.
+macro_rules! kernels {
+    ($(
+        $name:ident $spec:ident: $element:ident, windows of $rows:literal, $tile_n:literal columns, $panels:literal panels x
+        $stages:literal stages, staging $staging:literal, registers $producer:literal / $consumer:literal x $consumers:literal,
+        $blocks:literal blocks;
+    )*) => {
+        /// The exported kernels, `wcsr_<type>_<H>x8_n<TN>`.
+        ///
+        /// # Safety
+        /// The launch contract of each is that of [`Arguments`](super::Arguments), with the maps of its
+        /// [`Configuration`](super::Configuration).
+        #[allow(clippy::too_many_arguments, clippy::missing_safety_doc)]
+        pub mod entries {
+            use super::*;
+
+            $(
+                #[doc = concat!("Configuration of [`fn@", stringify!($name), "`].")]
+                #[allow(non_camel_case_types)]
+                pub enum $name {}
+
+                impl Config<{ $tile_n / 2 }> for $name {
+                    type Element = $element;
+                }
+
+                #[doc = concat!("WCSR SpMM, ", stringify!($element), ", windows of ", $rows, " rows, groups of 8 columns.")]
+                #[kernel(
+                    threads = RegisterBudget::<$producer, $consumer, $consumers, $blocks>::THREADS,
+                    shared = SharedMemory::<
+                        KernelSmem<
+                            $element,
+                            { lines($rows, $panels) },
+                            { $tile_n / CHUNK },
+                            { $rows * $panels / lines($rows, $panels) },
+                            { $panels * GROUPS_PER_PANEL },
+                            $stages,
+                            $staging,
+                            $consumers,
+                        >,
+                    >::BYTES,
+                    min_blocks = $blocks
+                )]
+                pub unsafe fn $name(
+                    map_v: TensorMapRef<Panels<$element, { lines($rows, $panels) }>>,
+                    map_b: TensorMapRef<Rows<$element, { $tile_n / CHUNK }>>,
+                    groups: GlobalArray<[u32; 2]>,
+                    tiles: GlobalArray<[u32; 4]>,
+                    tile_offsets: GlobalArray<u32>,
+                    workspace: *mut f32,
+                    c: *mut u8,
+                    leading_dimension: u64,
+                    num_rows: u32,
+                    num_cols: u32,
+                    alpha: f32,
+                    beta: f32,
+                    output: u32,
+                    policy_v: CachePolicy,
+                ) {
+                    let arguments = Arguments {
+                        groups,
+                        tiles,
+                        tile_offsets,
+                        workspace,
+                        c,
+                        leading_dimension,
+                        num_rows,
+                        num_cols,
+                        alpha,
+                        beta,
+                        output,
+                        policy_v,
+                    };
+                    // SAFETY: the launch contract is passed on.
+                    unsafe {
+                        run::<
+                            $name,
+                            { $tile_n / 2 },
+                            $rows,
+                            $tile_n,
+                            { lines($rows, $panels) },
+                            { $tile_n / CHUNK },
+                            { $rows * $panels / lines($rows, $panels) },
+                            { $panels * GROUPS_PER_PANEL },
+                            $stages,
+                            $staging,
+                            $consumers,
+                            $producer,
+                            $consumer,
+                            $consumers,
+                            $blocks,
+                        >(Maps { v: map_v, b: map_b }, arguments);
+                    }
+                }
+            )*
+        }
+
+        /// Every WCSR kernel, and what the host must know to launch it.
+        pub static CONFIGURATIONS: &[Configuration] = &[$(
+            Configuration {
+                spec: &entries::$spec,
+                dtype: Dtype::$element,
+                window_rows: $rows,
+                tile_n: $tile_n,
+                stage_panels: $panels,
+                stages: $stages,
+                blocks: $blocks,
+                v_box: <Panels<$element, { lines($rows, $panels) }> as TileShape>::BOX,
+                v_swizzle: <<Panels<$element, { lines($rows, $panels) }> as TileShape>::Swizzle as Swizzle>::TENSOR_MAP_MODE,
+                b_box: {
+                    let [cols, rows] = <Rows<$element, { $tile_n / CHUNK }> as TileShape>::BOX;
+                    [cols, rows, <Rows<$element, { $tile_n / CHUNK }> as TileShape>::BOX_DEPTH]
+                },
+                b_swizzle: <<Rows<$element, { $tile_n / CHUNK }> as TileShape>::Swizzle as Swizzle>::TENSOR_MAP_MODE,
+                #[cfg(feature = "sim")]
+                simulate: |map_v, map_b, arguments| {
+                    let Arguments { groups, tiles, tile_offsets, workspace, c, leading_dimension, .. } = arguments;
+                    let Arguments { num_rows, num_cols, alpha, beta, output, policy_v, .. } = arguments;
+                    // SAFETY: the caller of `simulate` keeps the kernel's contract.
+                    unsafe {
+                        entries::$name(
+                            TensorMapRef::from_raw(map_v),
+                            TensorMapRef::from_raw(map_b),
+                            groups,
+                            tiles,
+                            tile_offsets,
+                            workspace,
+                            c,
+                            leading_dimension,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            output,
+                            policy_v,
+                        );
+                    }
+                },
+            },
+        )*];
+    };
+}
+
+kernels! {
+    wcsr_bf16_64x8_n64 WCSR_BF16_64X8_N64: Bf16, windows of 64, 64 columns, 4 panels x 6 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_bf16_64x8_n128 WCSR_BF16_64X8_N128: Bf16, windows of 64, 128 columns, 4 panels x 4 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_bf16_128x8_n64 WCSR_BF16_128X8_N64: Bf16, windows of 128, 64 columns, 4 panels x 8 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_128x8_n128 WCSR_BF16_128X8_N128: Bf16, windows of 128, 128 columns, 4 panels x 6 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_128x8_n256 WCSR_BF16_128X8_N256: Bf16, windows of 128, 256 columns, 4 panels x 4 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_64x8_n64 WCSR_F16_64X8_N64: F16, windows of 64, 64 columns, 4 panels x 6 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_f16_64x8_n128 WCSR_F16_64X8_N128: F16, windows of 64, 128 columns, 4 panels x 4 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_f16_128x8_n64 WCSR_F16_128X8_N64: F16, windows of 128, 64 columns, 4 panels x 8 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_128x8_n128 WCSR_F16_128X8_N128: F16, windows of 128, 128 columns, 4 panels x 6 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_128x8_n256 WCSR_F16_128X8_N256: F16, windows of 128, 256 columns, 4 panels x 4 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+}
