@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::block_shape::{block_columns, row_groups};
 use super::csr::zeroed_elements;
 use super::error::{check_compressed, check_length, check_sizes};
-use super::rows::{accumulate, row_ranges, split_by_rows};
+use super::rows::{accumulate, is_positive_zero, row_ranges, split_by_rows};
 use super::{BlockShape, Csr, CsrPattern, CsrView, Dense, FillStatistics, FormatError, Layout};
 use crate::element::Element;
 
@@ -344,11 +344,6 @@ fn scatter_block_row<T: Element, const BR: usize, const BC: usize>(
         }
     }
     Ok(())
-}
-
-/// Whether every bit is 0, which neither -0.0 nor a NaN satisfies.
-fn is_positive_zero<T: Element>(value: T) -> bool {
-    value.to_f64().to_bits() == 0
 }
 
 /// A [`Bcsr`] borrowed, its block shape a value.

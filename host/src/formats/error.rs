@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{BlockShape, HeadsAxis};
+use super::{BlockShape, HeadsAxis, WindowShape};
 
 /// An axis of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub enum FormatError {
     },
     /// A row ends before it begins.
     OffsetsDecrease {
-        /// The row (or block row), from 0.
+        /// The row (or block row, or window), from 0.
         row: u64,
         /// Where it begins.
         begin: u64,
@@ -149,7 +149,7 @@ pub enum FormatError {
         /// Columns found.
         found_cols: u64,
     },
-    /// An entry lies in none of the blocks of a pattern.
+    /// An entry lies in none of the blocks, or stored columns, of a pattern.
     OutsidePattern {
         /// The entry's row, from 0.
         row: u64,
@@ -165,6 +165,47 @@ pub enum FormatError {
     },
     /// A text that is no block shape.
     BlockShapeSyntax,
+    /// A shape of windows that is not offered.
+    WindowShapeNotOffered {
+        /// Rows asked for.
+        rows: u64,
+        /// Columns of a group asked for.
+        group: u64,
+    },
+    /// A text that is no shape of windows.
+    WindowShapeSyntax,
+    /// A column group that is neither one of the matrix nor padding.
+    GroupOutOfRange {
+        /// Its place among the groups of all windows, from 0.
+        entry: u64,
+        /// The group found.
+        group: u32,
+        /// The number of groups of the matrix, which is also what padding holds.
+        num_groups: u32,
+    },
+    /// Within a window, a column group does not come after the one before it.
+    GroupsNotIncreasing {
+        /// The window, from 0.
+        window: u64,
+        /// The group before, or padding.
+        previous: u32,
+        /// The group found.
+        found: u32,
+    },
+    /// A panel in which no column of the matrix is stored.
+    PanelOfPadding {
+        /// Its window, from 0.
+        window: u64,
+    },
+    /// An order of rows that holds a row twice.
+    RowRepeated {
+        /// The row, from 0.
+        row: u32,
+        /// Its first place.
+        first: u32,
+        /// Its second place.
+        second: u32,
+    },
     /// The memory for a conversion cannot be had.
     OutOfMemory {
         /// Bytes wanted.
@@ -221,30 +262,52 @@ impl fmt::Display for FormatError {
                 write!(f, "the matrix is {found_rows}x{found_cols}, but {expected_rows}x{expected_cols} is expected")
             }
             Self::OutsidePattern { row, col } => {
-                write!(f, "the entry at row {row}, column {col} lies in no block of the pattern")
+                write!(f, "the entry at row {row}, column {col} lies at no place that the pattern stores")
             }
             Self::BlockShapeNotOffered { rows, cols } => {
-                write!(f, "blocks of {rows}x{cols} are not offered; {}", OfferedShapes)
+                write!(f, "blocks of {rows}x{cols} are not offered; ")?;
+                write_list(f, &BlockShape::ALL)
             }
             Self::BlockShapeSyntax => {
-                write!(f, "a block shape is written ROWSxCOLS, such as 128x64; {}", OfferedShapes)
+                f.write_str("a block shape is written ROWSxCOLS, such as 128x64; ")?;
+                write_list(f, &BlockShape::ALL)
+            }
+            Self::WindowShapeNotOffered { rows, group } => {
+                write!(f, "windows of {rows} rows by groups of {group} columns are not offered; ")?;
+                write_list(f, &WindowShape::ALL)
+            }
+            Self::WindowShapeSyntax => {
+                f.write_str("a shape of windows is written ROWSxGROUP, such as 64x8; ")?;
+                write_list(f, &WindowShape::ALL)
+            }
+            Self::GroupOutOfRange { entry, group, num_groups } => write!(
+                f,
+                "place {entry} of `groups` holds {group}, but the matrix has {num_groups} column groups, and padding is \
+                 {num_groups}"
+            ),
+            Self::GroupsNotIncreasing { window, previous, found } => write!(
+                f,
+                "in window {window} column group {found} comes after {previous}: groups must increase strictly within a \
+                 window, and padding must be last"
+            ),
+            Self::PanelOfPadding { window } => {
+                write!(f, "window {window} has a panel of padding alone: it must end with a panel that stores a column")
+            }
+            Self::RowRepeated { row, first, second } => {
+                write!(f, "row {row} stands at places {first} and {second} of the row order, but must stand at one")
             }
             Self::OutOfMemory { bytes } => write!(f, "{bytes} bytes of memory are wanted, and cannot be had"),
         }
     }
 }
 
-/// Lists what [`BlockShape::ALL`] holds.
-struct OfferedShapes;
-
-impl fmt::Display for OfferedShapes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the shapes offered are")?;
-        for (index, shape) in BlockShape::ALL.iter().enumerate() {
-            write!(f, "{} {shape}", if index == 0 { "" } else { "," })?;
-        }
-        Ok(())
+/// Lists the shapes on offer.
+fn write_list(f: &mut fmt::Formatter<'_>, shapes: &[impl fmt::Display]) -> fmt::Result {
+    f.write_str("the shapes offered are")?;
+    for (index, shape) in shapes.iter().enumerate() {
+        write!(f, "{} {shape}", if index == 0 { "" } else { "," })?;
     }
+    Ok(())
 }
 
 impl std::error::Error for FormatError {}

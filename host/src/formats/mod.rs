@@ -9,6 +9,7 @@ mod dense;
 mod error;
 mod heads;
 mod rows;
+mod wcsr;
 
 pub use any_bcsr::AnyBcsr;
 pub use bcsr::{Bcsr, BcsrPattern, BcsrView};
@@ -24,3 +25,4 @@ pub use error::{Axis, FormatError};
 pub(crate) use heads::heads_accessors;
 pub use heads::{Heads, HeadsAxis, HeadsLayout, HeadsShape, HeadsStrides, HeadsView, HeadsViewMut};
 pub(crate) use rows::accumulate;
+pub use wcsr::{PANEL_COLS, RowOrder, Wcsr, WcsrPattern, WcsrView, WindowShape, WindowStatistics};

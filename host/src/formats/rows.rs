@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use crate::element::Element;
+
 /// Entries that one task should have at least, so that tasks cost more than their scheduling.
 const ENTRIES_PER_TASK: u64 = 32 * 1024;
 
@@ -45,4 +47,9 @@ pub(crate) fn accumulate(counts: &mut [u64]) {
         sum += *count;
         *count = sum;
     }
+}
+
+/// Whether every bit is 0, which neither -0.0 nor a NaN satisfies.
+pub(super) fn is_positive_zero<T: Element>(value: T) -> bool {
+    value.to_f64().to_bits() == 0
 }

@@ -30,7 +30,7 @@ mod sum;
 pub use error::{ErrorReport, Tolerance, Verdict};
 
 use crate::element::{Dtype, Element};
-use crate::formats::{BcsrView, CsrView, Dense, DenseView};
+use crate::formats::{BcsrView, CsrView, Dense, DenseView, WcsrView};
 use crate::ops::PlanError;
 use product::Product;
 use sum::{Compensated, Plain};
@@ -80,6 +80,21 @@ impl<T: Element> SparseRows<T> for BcsrView<'_, T> {
                 visit(first_col + at, self.values[first_value + at]);
             }
         }
+    }
+}
+
+/// Rows are the matrix' own, whatever their order; each costs as much as its window stores columns.
+impl<T: Element> SparseRows<T> for WcsrView<'_, T> {
+    fn num_rows(&self) -> usize {
+        self.num_rows
+    }
+
+    fn num_cols(&self) -> usize {
+        self.num_cols
+    }
+
+    fn for_each_entry(&self, row: usize, visit: impl FnMut(usize, T)) {
+        self.for_each_stored(row, visit);
     }
 }
 

@@ -1,0 +1,53 @@
+//! Orders of the rows of a matrix.
+
+use crate::formats::{Axis, FormatError};
+
+/// A permutation of the rows of a matrix: which row stands at each place.
+///
+/// Invariant, checked: each of the rows 0, 1, ... stands at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowOrder {
+    rows: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl RowOrder {
+    /// Takes the row of each place.
+    ///
+    /// # Errors
+    /// [`FormatError::SizeTooLarge`]; [`FormatError::IndexOutOfRange`] where a row is not under the number of rows;
+    /// [`FormatError::RowRepeated`] where one stands at two places.
+    pub fn try_new(rows: Vec<u32>) -> Result<Self, FormatError> {
+        let num_rows = rows.len();
+        if num_rows as u64 > u64::from(u32::MAX) {
+            return Err(FormatError::SizeTooLarge { axis: Axis::Row, size: num_rows as u64 });
+        }
+        // No place is as large as this.
+        let mut places = vec![u32::MAX; num_rows];
+        for (place, &row) in rows.iter().enumerate() {
+            let Some(known) = places.get_mut(row as usize) else {
+                return Err(FormatError::IndexOutOfRange {
+                    axis: Axis::Row,
+                    index: row.into(),
+                    size: num_rows as u64,
+                    entry: place as u64,
+                });
+            };
+            if *known != u32::MAX {
+                return Err(FormatError::RowRepeated { row, first: *known, second: place as u32 });
+            }
+            *known = place as u32;
+        }
+        Ok(Self { rows, places })
+    }
+
+    /// The row of each place.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
+    /// The place of each row: the inverse permutation.
+    pub fn places(&self) -> &[u32] {
+        &self.places
+    }
+}
