@@ -1,4 +1,4 @@
-//! Aligned copies of matrices that tensor copies cannot read where they are.
+//! Aligned copies of matrices that tensor copies cannot read where they are, or not far enough.
 
 use core::marker::PhantomData;
 
@@ -13,10 +13,7 @@ use super::view::DeviceDenseView;
 use crate::element::Element;
 use crate::formats::Shape;
 
-/// A tensor copy's alignment of base and lines, in bytes.
-const ALIGNMENT: usize = 16;
-
-/// A copy of a matrix whose base and lines are aligned to 16 bytes. Allocated, filled and (when dropped) freed in the
+/// A copy of a matrix whose base and lines are aligned. Allocated, filled and (when dropped) freed in the
 /// order of one stream: nothing waits.
 pub(crate) struct AlignedCopy<'s, T> {
     memory: Scratch<'s>,
@@ -25,12 +22,17 @@ pub(crate) struct AlignedCopy<'s, T> {
 }
 
 impl<'s, T: Element> AlignedCopy<'s, T> {
-    /// Copies `matrix`, on `stream`. The stream's context must be current.
-    pub(crate) fn new(stream: &'s Stream, matrix: &DeviceDenseView<'_, T>) -> Result<Self, GpuError> {
-        let leading_dimension = matrix.line_len().next_multiple_of(ALIGNMENT / size_of::<T>());
+    /// Copies `matrix`, on `stream`, to lines of a multiple of `line_bytes` bytes, up to 256, all of which are allocated; what is
+    /// behind the end of a line of the matrix is undefined. The stream's context must be current.
+    pub(crate) fn new(
+        stream: &'s Stream,
+        matrix: &DeviceDenseView<'_, T>,
+        line_bytes: usize,
+    ) -> Result<Self, GpuError> {
+        let leading_dimension = matrix.line_len().next_multiple_of(line_bytes / size_of::<T>());
         let shape = Shape { leading_dimension, ..matrix.shape };
         let pitch = leading_dimension * size_of::<T>();
-        let bytes = (pitch * shape.num_lines()).max(ALIGNMENT);
+        let bytes = (pitch * shape.num_lines()).max(line_bytes);
         let copy = Self { memory: Scratch::new(stream, bytes)?, shape, element: PhantomData };
         if matrix.line_len() == 0 || shape.num_lines() == 0 {
             return Ok(copy);

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::element::Dtype;
-use crate::formats::{Axis, BlockShape};
+use crate::formats::{Axis, BlockShape, WindowShape};
 
 pub mod attention;
 pub mod bcsr;
@@ -11,8 +11,11 @@ pub mod csr;
 mod dealt;
 mod dense_factors;
 #[cfg(any(feature = "gpu", feature = "sim"))]
+mod dense_launch;
+#[cfg(any(feature = "gpu", feature = "sim"))]
 mod placed;
 mod shape;
+pub mod wcsr;
 
 use dense_factors::DenseFactors;
 #[cfg(any(feature = "gpu", feature = "sim"))]
@@ -67,6 +70,21 @@ pub enum Refusal {
         /// The shape asked for.
         block: BlockShape,
     },
+    /// No kernel is made for the window shape.
+    Window {
+        /// The shape asked for.
+        window: WindowShape,
+    },
+    /// The kernels do not read this layout of B.
+    LayoutOfB {
+        /// The family of kernels.
+        kernel: &'static str,
+    },
+    /// The kernels do not undo an order of the rows of A.
+    RowOrder {
+        /// The family of kernels.
+        kernel: &'static str,
+    },
     /// An axis is longer than the device can address.
     Size {
         /// Its size.
@@ -87,6 +105,14 @@ impl fmt::Display for Refusal {
                 write!(f, "the {kernel} kernels write {input} or f32 from {input}, not {output}")
             }
             Self::Block { block } => write!(f, "no kernel multiplies blocks of {block}"),
+            Self::Window { window } => write!(f, "no kernel multiplies windows of {window}"),
+            Self::LayoutOfB { kernel } => write!(f, "the {kernel} kernels read B by rows: give it row-major"),
+            Self::RowOrder { kernel } => {
+                write!(
+                    f,
+                    "the {kernel} kernels write rows in the order of the windows: build the matrix without a row order"
+                )
+            }
             Self::Size { size, most } => {
                 write!(f, "a matrix with an axis of {size} is too large for the device: at most {most}")
             }

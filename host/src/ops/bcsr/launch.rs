@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use kernels_gpu::bcsr::{Arguments, CachePolicy, WORDS_PER_TILE};
-use kernels_gpu::store::OutputKind;
 
 use super::BcsrPlan;
-use crate::element::{Dtype, Element};
-use crate::formats::{BcsrView, Layout};
+use crate::element::Element;
+use crate::formats::BcsrView;
+use crate::ops::dense_launch::{output_kind, swizzle};
 use crate::ops::{Operand, Placed, PlanError};
-use crate::tensor_map::{DevicePtr, L2Promotion, TensorElement, TensorMapSpec, TensorMapSwizzle};
+use crate::tensor_map::{DevicePtr, L2Promotion, TensorElement, TensorMapSpec};
 
 /// Where the plan's lists lie.
 #[derive(Clone, Copy)]
@@ -123,34 +123,6 @@ fn split_columns<T: Element>(values: &[T], cols: usize, rows: usize, halves: usi
         }
     }
     split
-}
-
-/// The configuration's number as the host's type; the kernels' swizzles are 1 to 3.
-fn swizzle(number: u32) -> TensorMapSwizzle {
-    TensorMapSwizzle::from_number(number).unwrap_or(TensorMapSwizzle::None)
-}
-
-/// Whether tensor copies can read the matrix where it is.
-pub(super) fn is_aligned(b: Placed) -> bool {
-    b.line_alignment() >= 16
-}
-
-/// The fastest epilogue that can store to C.
-fn output_kind(c: Placed, beta: f32) -> OutputKind {
-    let rows = c.shape.layout == Layout::RowMajor;
-    if c.dtype == Dtype::F32 {
-        return if rows { OutputKind::FloatRows } else { OutputKind::FloatCols };
-    }
-    let packed = beta == 0.0
-        && c.address.0.is_multiple_of(16)
-        && c.shape.leading_dimension.is_multiple_of(8)
-        && c.shape.line_len().is_multiple_of(8);
-    match (rows, packed) {
-        (true, true) => OutputKind::HalfRows,
-        (false, true) => OutputKind::HalfCols,
-        (true, false) => OutputKind::HalfRowsAny,
-        (false, false) => OutputKind::HalfColsAny,
-    }
 }
 
 #[cfg(test)]

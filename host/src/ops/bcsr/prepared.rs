@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use super::BcsrPlan;
-use super::launch::{Lists, is_aligned};
+use super::launch::Lists;
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::BcsrView;
@@ -15,6 +15,7 @@ use crate::gpu::{
 };
 #[cfg(doc)]
 use crate::ops::PlanError;
+use crate::ops::dense_launch::{LINE_BYTES, is_aligned};
 
 /// A BCSR matrix on a device, with all that its products need. Send and Sync: threads and streams may launch it at once.
 pub struct BcsrPrepared<T> {
@@ -97,7 +98,7 @@ impl<T: Element> BcsrPrepared<T> {
             return Ok(unsafe { self.launch_aligned(stream, alpha, &b, beta, c) }?);
         }
         self.kernel.device().make_current()?;
-        let copy = AlignedCopy::new(stream, &b)?;
+        let copy = AlignedCopy::new(stream, &b, LINE_BYTES)?;
         // SAFETY: the copy is freed on the same stream, after the launch.
         Ok(unsafe { self.launch_aligned(stream, alpha, &copy.view(), beta, c) }?)
     }

@@ -1,12 +1,13 @@
 //! A plan in the simulator.
 
 use super::BcsrPlan;
-use super::launch::{Lists, is_aligned};
+use super::launch::Lists;
 use crate::element::Element;
 use crate::error::Error;
-use crate::formats::{BcsrView, DenseView, DenseViewMut, Shape};
+use crate::formats::{BcsrView, DenseView, DenseViewMut};
 #[cfg(doc)]
 use crate::ops::PlanError;
+use crate::ops::dense_launch::{LINE_BYTES, is_aligned, with_lines_of};
 use crate::sim::{Report, Simulated, SimulatedMemory};
 
 impl BcsrPlan {
@@ -34,7 +35,7 @@ impl BcsrPlan {
             return Ok(Report::default());
         }
         if !is_aligned(placed_b) {
-            let (shape, data) = aligned(b);
+            let (shape, data) = with_lines_of(b, LINE_BYTES);
             placed_b = memory.upload_matrix("the aligned copy of B", shape, &data);
         }
         let values = memory.upload("values of A", &self.values(a));
@@ -56,15 +57,4 @@ impl BcsrPlan {
         device.add(&report);
         Ok(report)
     }
-}
-
-/// The matrix with lines that start at multiples of 16 bytes.
-fn aligned<T: Element>(b: DenseView<'_, T>) -> (Shape, Vec<T>) {
-    let leading_dimension = b.shape.line_len().next_multiple_of(16 / size_of::<T>());
-    let shape = Shape { leading_dimension, ..b.shape };
-    let mut data = vec![T::ZERO; shape.reach().unwrap_or(0)];
-    for (index, to) in data.chunks_mut(leading_dimension.max(1)).enumerate() {
-        to[..shape.line_len()].copy_from_slice(b.line(index));
-    }
-    (shape, data)
 }
