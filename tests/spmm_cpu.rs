@@ -18,6 +18,7 @@ fn multiply<T: Element, U: Element>(
 ) -> Result<()> {
     match a {
         Sparse::Csr(a) => cpu::spmm_csr(alpha, a, b, beta, c),
+        Sparse::Wcsr(_) => unreachable!("the CPU multiplies no windows"),
         Sparse::Bcsr(a) => cpu::spmm_bcsr(alpha, a, b, beta, c),
     }
 }

@@ -12,8 +12,9 @@ pub mod operands;
 pub mod products;
 #[cfg(feature = "sim")]
 pub mod schedules;
+pub mod windows;
 
-use hopper_sparse::formats::{BlockShape, DenseView, DenseViewMut, Layout};
+use hopper_sparse::formats::{BlockShape, DenseView, DenseViewMut, Layout, WindowShape};
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, reference};
 use operands::{Buffer, Padding, Random, Sparse, SparseArrays};
@@ -23,6 +24,7 @@ use operands::{Buffer, Padding, Random, Sparse, SparseArrays};
 pub enum Format {
     Csr,
     Bcsr(BlockShape),
+    Wcsr(WindowShape),
 }
 
 /// How one of the dense matrices lies in memory.

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::panic::Location;
 
 use hopper_sparse::Element;
-use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
+use hopper_sparse::formats::{BcsrView, BlockShape, Csr, CsrView, DenseView, DenseViewMut, Layout, Wcsr, WcsrView};
 use hopper_sparse::reference::SparseRows;
 
 use super::{Format, Placement};
@@ -59,11 +59,12 @@ impl Random {
     }
 }
 
-/// A borrowed sparse matrix of either format.
+/// A borrowed sparse matrix of any format.
 #[derive(Clone, Copy, Debug)]
 pub enum Sparse<'a, T> {
     Csr(CsrView<'a, T>),
     Bcsr(BcsrView<'a, T>),
+    Wcsr(WcsrView<'a, T>),
 }
 
 impl<T: Element> SparseRows<T> for Sparse<'_, T> {
@@ -71,6 +72,7 @@ impl<T: Element> SparseRows<T> for Sparse<'_, T> {
         match self {
             Self::Csr(view) => view.num_rows,
             Self::Bcsr(view) => view.num_rows,
+            Self::Wcsr(view) => view.num_rows,
         }
     }
 
@@ -78,6 +80,7 @@ impl<T: Element> SparseRows<T> for Sparse<'_, T> {
         match self {
             Self::Csr(view) => view.num_cols,
             Self::Bcsr(view) => view.num_cols,
+            Self::Wcsr(view) => view.num_cols,
         }
     }
 
@@ -85,11 +88,12 @@ impl<T: Element> SparseRows<T> for Sparse<'_, T> {
         match self {
             Self::Csr(view) => view.for_each_entry(row, visit),
             Self::Bcsr(view) => view.for_each_entry(row, visit),
+            Self::Wcsr(view) => view.for_each_entry(row, visit),
         }
     }
 }
 
-/// The arrays of a sparse matrix of either format. CSR is BCSR with blocks of one element.
+/// The arrays of a sparse matrix of any format. CSR is BCSR with blocks of one element; WCSR is made of CSR.
 pub struct SparseArrays<T> {
     format: Format,
     block: BlockShape,
@@ -98,17 +102,26 @@ pub struct SparseArrays<T> {
     row_offsets: Vec<u64>,
     col_indices: Vec<u32>,
     values: Vec<T>,
+    windows: Option<Wcsr<T>>,
 }
 
 impl<T: Element> SparseArrays<T> {
     /// Each fifth (block) row is empty and the third is full. What blocks hold outside of the matrix is zero.
     pub fn random(format: Format, num_rows: usize, num_cols: usize, density: f64, random: &mut Random) -> Self {
         let block = match format {
-            Format::Csr => BlockShape { rows: 1, cols: 1 },
+            Format::Csr | Format::Wcsr(_) => BlockShape { rows: 1, cols: 1 },
             Format::Bcsr(block) => block,
         };
-        let mut arrays =
-            Self { format, block, num_rows, num_cols, row_offsets: vec![0], col_indices: vec![], values: vec![] };
+        let mut arrays = Self {
+            format,
+            block,
+            num_rows,
+            num_cols,
+            row_offsets: vec![0],
+            col_indices: vec![],
+            values: vec![],
+            windows: None,
+        };
         for block_row in 0..num_rows.div_ceil(block.rows) {
             for block_col in 0..num_cols.div_ceil(block.cols) {
                 let stored = match block_row % 5 {
@@ -122,6 +135,11 @@ impl<T: Element> SparseArrays<T> {
                 }
             }
             arrays.row_offsets.push(arrays.col_indices.len() as u64);
+        }
+        if let Format::Wcsr(window) = format {
+            let Self { row_offsets, col_indices, values, .. } = &arrays;
+            let csr = Csr::try_new(num_rows, num_cols, row_offsets.clone(), col_indices.clone(), values.clone());
+            arrays.windows = Some(csr.and_then(|csr| csr.to_wcsr(window)).expect("the arrays are a matrix"));
         }
         arrays
     }
@@ -156,6 +174,7 @@ impl<T: Element> SparseArrays<T> {
             Format::Bcsr(block) => {
                 Sparse::Bcsr(BcsrView { num_rows, num_cols, block, row_offsets, col_indices, values })
             }
+            Format::Wcsr(_) => Sparse::Wcsr(self.windows.as_ref().expect("made with the arrays").view()),
         }
     }
 }

@@ -86,6 +86,7 @@ fn multiply<T: Element, U: Element>(
     c: &mut DenseViewMut<'_, U>,
 ) -> Result<()> {
     match a {
+        Sparse::Wcsr(_) => unreachable!("the suite of windows has runners of its own"),
         Sparse::Bcsr(a) => runner.multiply_bcsr(cluster, (alpha, beta), a, b, c),
         Sparse::Csr(a) => runner.multiply_csr((alpha, beta), a, b, c),
     }

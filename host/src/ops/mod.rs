@@ -75,6 +75,13 @@ pub enum Refusal {
         /// The shape asked for.
         window: WindowShape,
     },
+    /// No kernel for the window shape has tiles of C of that width.
+    Tile {
+        /// The window shape.
+        window: WindowShape,
+        /// Columns asked for.
+        columns: usize,
+    },
     /// The kernels do not read this layout of B.
     LayoutOfB {
         /// The family of kernels.
@@ -106,6 +113,9 @@ impl fmt::Display for Refusal {
             }
             Self::Block { block } => write!(f, "no kernel multiplies blocks of {block}"),
             Self::Window { window } => write!(f, "no kernel multiplies windows of {window}"),
+            Self::Tile { window, columns } => {
+                write!(f, "no kernel for windows of {window} has tiles of {columns} columns")
+            }
             Self::LayoutOfB { kernel } => write!(f, "the {kernel} kernels read B by rows: give it row-major"),
             Self::RowOrder { kernel } => {
                 write!(

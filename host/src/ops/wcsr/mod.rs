@@ -53,6 +53,16 @@ impl fmt::Display for WcsrSpmm {
     }
 }
 
+/// How wide the tiles of C are, where the caller wants to say so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TileWidth {
+    /// As the number of columns suggests.
+    #[default]
+    Auto,
+    /// So many columns: 64 or 128, with windows of 128 rows also 256.
+    Columns(usize),
+}
+
 /// What was chosen for a problem and a pattern.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(any(feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads the lists"))]
@@ -122,6 +132,19 @@ impl WcsrSpmm {
     /// # Errors
     /// [`PlanError::Refused`] with the reason; [`PlanError::NotPlanned`] where `a` is not the problem's A.
     pub fn plan<T: Element>(&self, a: &WcsrView<'_, T>, multiprocessors: u32) -> Result<WcsrPlan, PlanError> {
+        self.plan_with(a, multiprocessors, TileWidth::Auto)
+    }
+
+    /// As [`plan`](Self::plan), with tiles of the caller's width.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan); [`Refusal::Tile`] where no kernel has such tiles.
+    pub fn plan_with<T: Element>(
+        &self,
+        a: &WcsrView<'_, T>,
+        multiprocessors: u32,
+        width: TileWidth,
+    ) -> Result<WcsrPlan, PlanError> {
         self.check().map_err(PlanError::Refused)?;
         self.check_sparse(a)?;
         if a.order.is_some() {
@@ -135,8 +158,15 @@ impl WcsrSpmm {
         let configuration = CONFIGURATIONS
             .iter()
             .filter(|configuration| self.serves(configuration))
+            .filter(|configuration| match width {
+                TileWidth::Auto => true,
+                TileWidth::Columns(columns) => configuration.tile_n == columns,
+            })
             .min_by_key(|configuration| self.preference(configuration))
-            .ok_or(PlanError::Refused(Refusal::Window { window: self.window }))?;
+            .ok_or(PlanError::Refused(match width {
+                TileWidth::Auto => Refusal::Window { window: self.window },
+                TileWidth::Columns(columns) => Refusal::Tile { window: self.window, columns },
+            }))?;
         let panels_of_b = self.num_cols.div_ceil(configuration.tile_n) as u32;
         Ok(WcsrPlan {
             problem: *self,

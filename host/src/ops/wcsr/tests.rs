@@ -46,6 +46,14 @@ fn refusals_are_sentences() {
 }
 
 #[test]
+fn a_width_that_no_kernel_has_is_refused() {
+    let matrix = matrix(WindowShape { rows: 64, group: 8 });
+    let error = problem(5).plan_with(&matrix.view(), 132, TileWidth::Columns(96)).unwrap_err();
+    assert_eq!(error.to_string(), "no kernel for windows of 64x8 has tiles of 96 columns");
+    assert!(problem(5).plan_with(&matrix.view(), 132, TileWidth::Columns(128)).is_ok());
+}
+
+#[test]
 fn a_plan_serves_what_it_was_made_for() {
     let (planned, other) = (matrix(WindowShape { rows: 64, group: 8 }), matrix(WindowShape { rows: 128, group: 8 }));
     assert_eq!(problem(5).plan(&other.view(), 132).unwrap_err(), PlanError::NotPlanned { operand: Operand::A });

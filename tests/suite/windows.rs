@@ -1,0 +1,112 @@
+//! Products by the WCSR kernels, on whatever runs them: a device, or the simulator.
+
+use hopper_sparse::formats::{DenseView, DenseViewMut, Layout, WcsrView, WindowShape};
+use hopper_sparse::reference::naive::Unit;
+use hopper_sparse::{Element, Result, bf16, f16};
+
+use super::operands::{Buffer, Padding, Random, Sparse, SparseArrays};
+use super::{Case, Format, Placement, Specials};
+
+/// The shapes that kernels serve.
+pub const SHAPES: [WindowShape; 2] = [WindowShape { rows: 64, group: 8 }, WindowShape { rows: 128, group: 8 }];
+
+/// Plans a product and runs its kernels.
+pub trait Runner {
+    /// C = alpha A B + beta C.
+    fn multiply<T: Element, U: Element>(
+        &self,
+        factors: (f64, f64),
+        a: WcsrView<'_, T>,
+        b: DenseView<'_, T>,
+        c: &mut DenseViewMut<'_, U>,
+    ) -> Result<()>;
+}
+
+/// Runs one problem.
+pub fn check_case<T: Element, U: Element>(runner: &impl Runner, case: &Case) {
+    super::check_case::<T, U>(case, Specials::None, &|alpha, a, b, beta, c: &mut _| match a {
+        Sparse::Wcsr(a) => runner.multiply((alpha, beta), a, b, c),
+        _ => unreachable!("windows were asked for"),
+    });
+}
+
+/// M, N and K: nothing, one, less and more than a window, a panel, a chunk and a tile; rows of several stages.
+const PROBLEMS: [(usize, usize, usize); 12] = [
+    (0, 5, 3),
+    (5, 0, 3),
+    (5, 3, 0),
+    (1, 1, 1),
+    (1, 7, 200),
+    (64, 64, 64),
+    (65, 17, 33),
+    (130, 129, 257),
+    (200, 64, 100),
+    (97, 72, 1000),
+    (3, 300, 5),
+    (256, 8, 130),
+];
+
+/// Every shape, with every layout of C, with and without space between lines, every pair of types and both factors.
+pub fn check_problems(runner: &impl Runner, window: WindowShape) {
+    let mut random = Random::fresh();
+    for (index, shape) in PROBLEMS.into_iter().enumerate() {
+        for variant in 0..4 {
+            check_variant(runner, window, shape, index + 5 * variant, random.next());
+        }
+    }
+}
+
+/// A problem: `variant` chooses layout, space, types and factors.
+pub fn check_variant(
+    runner: &impl Runner,
+    window: WindowShape,
+    shape: (usize, usize, usize),
+    variant: usize,
+    seed: u64,
+) {
+    let padding = |bit: usize| if variant >> bit & 1 == 0 { Padding::Tight } else { Padding::Wide };
+    let (alpha, beta) = [(1.0, 0.0), (0.5, -2.0), (1.0, 1.0), (-1.25, 0.0), (0.0, 0.75)][variant % 5];
+    let case = Case {
+        format: Format::Wcsr(window),
+        shape,
+        density: [0.02, 0.2, 0.5][variant % 3],
+        b: Placement { layout: Layout::RowMajor, padding: padding(0) },
+        c: Placement {
+            layout: if variant >> 2 & 1 == 0 { Layout::RowMajor } else { Layout::ColumnMajor },
+            padding: padding(1),
+        },
+        alpha,
+        beta,
+        seed,
+        unit: Unit::TensorCore,
+    };
+    match variant % 4 {
+        0 => check_case::<bf16, bf16>(runner, &case),
+        1 => check_case::<bf16, f32>(runner, &case),
+        2 => check_case::<f16, f16>(runner, &case),
+        _ => check_case::<f16, f32>(runner, &case),
+    }
+}
+
+/// Sums of column 0 have the same bits with one column and with many, whatever the others hold: NaN among them.
+pub fn check_columns_apart(runner: &impl Runner, window: WindowShape, (num_rows, depth): (usize, usize)) {
+    let mut random = Random::fresh();
+    let a = SparseArrays::<bf16>::random(Format::Wcsr(window), num_rows, depth, 0.3, &mut random);
+    let Sparse::Wcsr(a) = a.view() else { unreachable!("windows were asked for") };
+    let placed = Placement { layout: Layout::RowMajor, padding: Padding::Tight };
+    let column: Vec<bf16> = (0..depth).map(|_| random.element()).collect();
+    let product = |num_cols: usize| {
+        let mut b = Buffer::<bf16>::poisoned(depth, num_cols, placed);
+        for (row, value) in column.iter().enumerate() {
+            b.view_mut().set(row, 0, *value);
+        }
+        let mut c = Buffer::<f32>::poisoned(num_rows, num_cols, placed);
+        runner.multiply((1.0, 0.0), a, b.view(), &mut c.view_mut()).expect("a product");
+        (0..num_rows).map(|row| c.view().get(row, 0).to_bits()).collect::<Vec<_>>()
+    };
+    let alone = product(1);
+    assert!(alone.iter().any(|bits| f32::from_bits(*bits) != 0.0));
+    for num_cols in [2, 70, 130, 300] {
+        assert_eq!(product(num_cols), alone, "with {num_cols} columns");
+    }
+}

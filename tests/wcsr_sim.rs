@@ -1,0 +1,123 @@
+//! The WCSR kernels against the reference, in the simulator: every kernel, on small shapes, in many orders of events.
+//!
+//! `HOPPER_SIM_SEEDS=n` runs each kernel with `n` seeds of every mode.
+
+#![cfg(feature = "sim")]
+
+mod suite;
+
+use std::cell::Cell;
+
+use hopper_sparse::formats::{DenseView, DenseViewMut, WcsrView, WindowShape};
+use hopper_sparse::ops::wcsr::{TileWidth, WcsrSpmm};
+use hopper_sparse::sim::{Mode, Schedule};
+use hopper_sparse::{Element, Result};
+use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype, GROUP};
+use suite::operands::Random;
+use suite::schedules::Schedules;
+use suite::windows::{self, Runner, SHAPES};
+
+/// Runs a product in the simulator, and fails on any finding.
+struct InSimulator {
+    schedules: Schedules,
+    /// The kernel that must be chosen, where it matters.
+    kernel: Option<&'static str>,
+    width: TileWidth,
+    /// So few that each works on several tiles.
+    multiprocessors: u32,
+    /// Tiles of C that were summed up from parts.
+    splits: Cell<usize>,
+}
+
+impl InSimulator {
+    fn new(schedules: Schedules) -> Self {
+        Self { schedules, kernel: None, width: TileWidth::Auto, multiprocessors: 1, splits: Cell::new(0) }
+    }
+}
+
+impl Runner for InSimulator {
+    fn multiply<T: Element, U: Element>(
+        &self,
+        (alpha, beta): (f64, f64),
+        a: WcsrView<'_, T>,
+        b: DenseView<'_, T>,
+        c: &mut DenseViewMut<'_, U>,
+    ) -> Result<()> {
+        let problem = WcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
+        let plan = problem.plan_with(&a, self.multiprocessors, self.width)?;
+        if let Some(kernel) = self.kernel {
+            assert_eq!(plan.configuration().spec.name, kernel, "the plan is for another kernel");
+        }
+        self.splits.set(self.splits.get() + plan.num_splits());
+        let device = self.schedules.device();
+        plan.simulate(&device, &a, alpha as f32, b, beta as f32, c)?;
+        let report = device.report();
+        assert!(report.findings.is_empty(), "{:?}: {report}", device.schedule());
+        Ok(())
+    }
+}
+
+/// A problem of several tiles, the last of them cut off, and of several stages, the last of a window with fewer panels.
+fn check_kernel(kernel: &Configuration, schedule: Schedule, variant: usize, seed: u64) {
+    let runner = InSimulator {
+        kernel: Some(kernel.spec.name),
+        width: TileWidth::Columns(kernel.tile_n),
+        ..InSimulator::new(Schedules::from(schedule))
+    };
+    let window = WindowShape { rows: kernel.window_rows, group: GROUP };
+    let shape = (kernel.window_rows * 2 + 9, kernel.tile_n + kernel.tile_n / 2 + 8, 230);
+    // The types are the kernel's: 0 and 1 are of bf16, 2 and 3 of f16.
+    let types = if kernel.dtype == Dtype::Bf16 { 0 } else { 2 };
+    windows::check_variant(&runner, window, shape, variant * 4 + types + variant % 2, seed);
+}
+
+#[test]
+fn every_kernel_in_every_mode() {
+    let mut random = Random::fresh();
+    for (index, kernel) in CONFIGURATIONS.iter().enumerate() {
+        for (variant, schedule) in Schedule::all(1).enumerate() {
+            check_kernel(kernel, schedule, index + variant, random.next());
+        }
+    }
+}
+
+#[test]
+fn every_shape_of_a_problem() {
+    for window in SHAPES {
+        windows::check_problems(&InSimulator::new(Schedules::any()), window);
+    }
+}
+
+/// A window that is much wider than the others, and one that is all of the matrix.
+#[test]
+fn wide_windows_are_split_and_summed_up() {
+    let mut random = Random::fresh();
+    for window in SHAPES {
+        for (variant, shape) in
+            [(64, 40, 2500), (400, 70, 1700), (1, 8, 3000), (150, 130, 1100)].into_iter().enumerate()
+        {
+            let runner = InSimulator { multiprocessors: 6, ..InSimulator::new(Schedules::any()) };
+            windows::check_variant(&runner, window, shape, variant * 7 + 1, random.next());
+            assert!(runner.splits.get() > 0, "{shape:?} was not split");
+        }
+    }
+}
+
+#[test]
+fn columns_do_not_depend_on_one_another() {
+    for window in SHAPES {
+        let runner = InSimulator { multiprocessors: 2, ..InSimulator::new(Schedules::any()) };
+        windows::check_columns_apart(&runner, window, (70, 900));
+        assert!(runner.splits.get() > 0, "nothing was split");
+    }
+}
+
+/// The same bits in every order of events.
+#[test]
+fn no_order_of_events_shows() {
+    let window = SHAPES[0];
+    for mode in Mode::ALL {
+        let runner = InSimulator { multiprocessors: 2, ..InSimulator::new(Schedules::from(Schedule::new(mode, 1))) };
+        windows::check_columns_apart(&runner, window, (20, 700));
+    }
+}
