@@ -133,7 +133,7 @@ impl Exact {
 /// than its unavoidable roundings, since a naive kernel may be lucky.
 ///
 /// The roundings are one of the exact value to the output's type, and some of the sum of the terms' magnitudes to the
-/// accumulator's: [six](ROUNDINGS_OF_AN_ELEMENT) for an element, and [fewer](roundings_on_average) for the norm of many.
+/// accumulator's: six for an element, and fewer for the norm of many, since they are rarely all unlucky.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     /// The largest [`ErrorReport::relative_frobenius`] accepted.

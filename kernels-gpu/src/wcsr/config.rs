@@ -11,11 +11,11 @@ use crate::store::{Output, Staging};
 /// Stored columns of a panel of V: K of one WGMMA.
 pub const PANEL_COLS: usize = 16;
 
-/// Columns of a group: the rows of B that one copy brings.
-pub const GROUP: usize = 8;
+/// Rows of B that lie together in shared memory: an atom of the swizzle, and the columns of a group that one copy brings.
+pub const EIGHT: usize = 8;
 
-/// Groups of a panel.
-pub const GROUPS_PER_PANEL: usize = PANEL_COLS / GROUP;
+/// Eights of a panel.
+pub const EIGHTS_PER_PANEL: usize = PANEL_COLS / EIGHT;
 
 /// Rows of V that one consumer warp group works on.
 pub const CONSUMER_ROWS: usize = 64;
@@ -33,21 +33,21 @@ pub trait Config<const REGISTERS: usize>: 'static {
 pub type Panels<E, const LINES: usize> = Tile<E, LINES, PANEL_COLS, Swizzle32>;
 
 /// Eight rows of B, in chunks of 64 columns.
-pub type Rows<E, const CHUNKS: usize> = [Tile<E, GROUP, CHUNK, Swizzle128>; CHUNKS];
+pub type Rows<E, const CHUNKS: usize> = [Tile<E, EIGHT, CHUNK, Swizzle128>; CHUNKS];
 
-/// One stage: `COPIES` copies of V, and the groups of B that belong to its panels.
+/// One stage: `COPIES` copies of V, and the rows of B that belong to its panels, by eights.
 #[repr(C)]
 #[derive(SharedLayout)]
-pub struct Stage<V, B, const COPIES: usize, const GROUPS: usize> {
+pub struct Stage<V, B, const COPIES: usize, const EIGHTS: usize> {
     /// Panels of V.
     pub v: [V; COPIES],
     /// Their rows of B.
-    pub b: [B; GROUPS],
+    pub b: [B; EIGHTS],
 }
 
 /// The stage of a kernel whose elements are `E`.
-pub type Operands<E, const LINES: usize, const CHUNKS: usize, const COPIES: usize, const GROUPS: usize> =
-    Stage<Panels<E, LINES>, Rows<E, CHUNKS>, COPIES, GROUPS>;
+pub type Operands<E, const LINES: usize, const CHUNKS: usize, const COPIES: usize, const EIGHTS: usize> =
+    Stage<Panels<E, LINES>, Rows<E, CHUNKS>, COPIES, EIGHTS>;
 
 /// All of a kernel's shared memory.
 #[repr(C, align(1024))]
@@ -114,7 +114,7 @@ impl TileWork {
 /// | --- | --- |
 /// | `map_v` | values of A: dimensions (16, H times the number of panels), box (16, lines of a copy) |
 /// | `map_b` | B: dimensions (64, K, chunks of 64 columns), box (64, 8, chunks of a tile) |
-/// | `groups` | the groups of each panel, two to a panel; those that pad lie beyond K |
+/// | `groups` | the groups of each panel, two to a panel with groups of 8, 16 with groups of 1; those that pad lie beyond K |
 /// | `tiles` | [`TileWork`] for each tile, by worker, two entries each |
 /// | `tile_offsets` | where each worker's tiles begin; one more than there are workers |
 /// | `workspace` | sums of tiles of split windows, H x TN floats for each slot |
@@ -124,12 +124,15 @@ impl TileWork {
 /// | `alpha`, `beta` | scalars; of split windows the combining kernel's |
 /// | `output` | [`OutputKind`](crate::store::OutputKind) |
 /// | `policy_v` | what L2 should keep of A: [`CachePolicy`] |
+/// | `b` | B |
+/// | `b_leading_dimension` | from row to row of B, in elements |
+/// | `num_inner` | K |
 ///
 /// A worker is a block.
 #[derive(Clone, Copy)]
 pub struct Arguments {
     /// Groups of the panels.
-    pub groups: GlobalArray<[u32; 2]>,
+    pub groups: GlobalArray<u32>,
     /// Entries of the list of tiles.
     pub tiles: GlobalArray<[u32; 4]>,
     /// Where each worker's tiles begin.
@@ -152,6 +155,12 @@ pub struct Arguments {
     pub output: u32,
     /// For copies of A.
     pub policy_v: CachePolicy,
+    /// B.
+    pub b: *const u8,
+    /// From row to row of B, in elements.
+    pub b_leading_dimension: u64,
+    /// K.
+    pub num_inner: u32,
 }
 
 impl Arguments {
@@ -196,6 +205,8 @@ pub struct Configuration {
     pub dtype: Dtype,
     /// H.
     pub window_rows: usize,
+    /// Columns of a group: 8 or 1.
+    pub group: usize,
     /// TN: columns of C in a tile.
     pub tile_n: usize,
     /// Panels of V in a stage.

@@ -5,7 +5,7 @@ use hopper_std::sm90::{Accumulator, BlockScope, Consumer, FullSlot, Products, Sh
 use hopper_std::thread;
 
 use super::config::{
-    Arguments, CONSUMER_ROWS, Config, GROUPS_PER_PANEL, Meeting, Operands, Panels, STORED, Stage, TileWork,
+    Arguments, CONSUMER_ROWS, Config, EIGHTS_PER_PANEL, Meeting, Operands, Panels, STORED, Stage, TileWork,
 };
 use crate::store::{Output, OutputKind, Place, Staging, store};
 
@@ -21,20 +21,20 @@ pub unsafe fn consume<
     const LINES: usize,
     const CHUNKS: usize,
     const COPIES: usize,
-    const GROUPS: usize,
+    const EIGHTS: usize,
     const STAGES: usize,
     const STAGING_COLS: usize,
 >(
     arguments: &Arguments,
     warp_group: WarpGroup,
     staging: Shared<Staging<STAGING_COLS>>,
-    mut ring: Consumer<Operands<C::Element, LINES, CHUNKS, COPIES, GROUPS>, STAGES, BlockScope>,
+    mut ring: Consumer<Operands<C::Element, LINES, CHUNKS, COPIES, EIGHTS>, STAGES, BlockScope>,
 ) where
     [f32; REGISTERS]: Registers,
 {
     let consumer = warp_group.index() - 1;
     let first_row = consumer * CONSUMER_ROWS as u32;
-    let stage_panels = (GROUPS / GROUPS_PER_PANEL) as u32;
+    let stage_panels = (EIGHTS / EIGHTS_PER_PANEL) as u32;
     let worker = thread::block_idx_x();
     // SAFETY: the offsets have one more element than there are workers.
     let (first, last) = unsafe { (arguments.tile_offsets.get(worker), arguments.tile_offsets.get(worker + 1)) };
@@ -54,7 +54,7 @@ pub unsafe fn consume<
             let read = unsafe {
                 if panels == stage_panels {
                     pending.multiply(slot, |products, slot| {
-                        multiply_panels::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, GROUPS>(
+                        multiply_panels::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, EIGHTS>(
                             products,
                             slot,
                             first_row,
@@ -66,14 +66,14 @@ pub unsafe fn consume<
                     let mut panel = 0;
                     while panel + 1 < panels {
                         pending.multiply_more(&slot, |products, slot| {
-                            multiply_panels::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, GROUPS>(
+                            multiply_panels::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, EIGHTS>(
                                 products, slot, first_row, panel, 1,
                             );
                         });
                         panel += 1;
                     }
                     pending.multiply(slot, |products, slot| {
-                        multiply_panels::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, GROUPS>(
+                        multiply_panels::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, EIGHTS>(
                             products, slot, first_row, panel, 1,
                         );
                     })
@@ -132,10 +132,10 @@ unsafe fn multiply_panels<
     const LINES: usize,
     const CHUNKS: usize,
     const COPIES: usize,
-    const GROUPS: usize,
+    const EIGHTS: usize,
 >(
     products: &mut Products<'_, REGISTERS>,
-    slot: &FullSlot<Operands<C::Element, LINES, CHUNKS, COPIES, GROUPS>, BlockScope>,
+    slot: &FullSlot<Operands<C::Element, LINES, CHUNKS, COPIES, EIGHTS>, BlockScope>,
     first_row: u32,
     first: u32,
     count: u32,
@@ -145,7 +145,7 @@ unsafe fn multiply_panels<
         let line = panel * WINDOW_ROWS as u32;
         let lines = <Panels<C::Element, LINES> as TileShape>::ROWS as u32;
         let a = Stage::v(slot.stage()).at(line / lines).k_major(line % lines + first_row);
-        let b = Stage::b(slot.stage()).mn_major_from(panel * GROUPS_PER_PANEL as u32);
+        let b = Stage::b(slot.stage()).mn_major_from(panel * EIGHTS_PER_PANEL as u32);
         // SAFETY: the caller's promise.
         unsafe { products.add::<C::Element, _>(a, b, 0) };
         panel += 1;

@@ -11,9 +11,11 @@ use hopper_std::sm90::{
 use hopper_std::thread;
 
 use super::config::{
-    Arguments, CHUNK, CONSUMER_ROWS, Config, Configuration, Dtype, GROUPS_PER_PANEL, Operands, Panels, Rows, Smem,
+    Arguments, CHUNK, CONSUMER_ROWS, Config, Configuration, Dtype, EIGHT, EIGHTS_PER_PANEL, Operands, Panels, Rows,
+    Smem,
 };
 use super::consumer::consume;
+use super::gather::gather;
 use super::producer::{Maps, produce};
 
 /// Lines of one copy of V, for windows of `window_rows` rows: as many panels of a stage as a box holds.
@@ -27,11 +29,11 @@ type KernelSmem<
     const LINES: usize,
     const CHUNKS: usize,
     const COPIES: usize,
-    const GROUPS: usize,
+    const EIGHTS: usize,
     const STAGES: usize,
     const STAGING_COLS: usize,
     const CONSUMERS: usize,
-> = Smem<Operands<E, LINES, CHUNKS, COPIES, GROUPS>, STAGES, STAGING_COLS, CONSUMERS>;
+> = Smem<Operands<E, LINES, CHUNKS, COPIES, EIGHTS>, STAGES, STAGING_COLS, CONSUMERS>;
 
 /// Every WCSR kernel. Block.
 ///
@@ -46,10 +48,12 @@ unsafe fn run<
     const LINES: usize,
     const CHUNKS: usize,
     const COPIES: usize,
-    const GROUPS: usize,
+    const EIGHTS: usize,
     const STAGES: usize,
     const STAGING_COLS: usize,
     const CONSUMERS: usize,
+    const GROUP: usize,
+    const LAG: u32,
     const PRODUCER: u32,
     const CONSUMER: u32,
     const WARP_GROUPS: u32,
@@ -67,19 +71,26 @@ unsafe fn run<
     // SAFETY: the specification asks for this struct's bytes; every thread of the block is here.
     let (warp_group, staging, pipeline) = unsafe {
         let smem = SharedMemory::<
-            KernelSmem<C::Element, LINES, CHUNKS, COPIES, GROUPS, STAGES, STAGING_COLS, CONSUMERS>,
+            KernelSmem<C::Element, LINES, CHUNKS, COPIES, EIGHTS, STAGES, STAGING_COLS, CONSUMERS>,
         >::take();
         let warps = 4 * CONSUMERS as u32;
-        let uninit = Pipeline::<_, STAGES, BlockScope>::init(Smem::stages(smem), Smem::barriers(smem), warps);
+        let gatherers = if GROUP == EIGHT { 0 } else { 4 };
+        let (stages, barriers) = (Smem::stages(smem), Smem::barriers(smem));
+        let uninit = Pipeline::<_, STAGES, BlockScope>::init_gathered(stages, barriers, warps, gatherers);
         (WarpGroup::current(), Smem::staging(smem), uninit.publish())
     };
     if warp_group.index() == 0 {
-        // SAFETY: the producer warp group; its first thread is the one producer.
+        // SAFETY: the producer warp group: all of it gathers, or its first thread is the one producer.
         unsafe {
             RegisterBudget::<PRODUCER, CONSUMER, WARP_GROUPS, BLOCKS>::become_producer();
-            if thread::thread_idx_x() == 0 {
+            if GROUP != EIGHT {
+                let ring = pipeline.gatherer::<LAG>();
+                gather::<C::Element, WINDOW_ROWS, TILE_N, LINES, CHUNKS, COPIES, EIGHTS, STAGES, LAG>(
+                    &arguments, &maps, ring,
+                );
+            } else if thread::thread_idx_x() == 0 {
                 let ring = pipeline.producer();
-                produce::<_, _, WINDOW_ROWS, TILE_N, COPIES, GROUPS, STAGES>(&arguments, &maps, ring);
+                produce::<_, _, WINDOW_ROWS, TILE_N, COPIES, EIGHTS, STAGES>(&arguments, &maps, ring);
             }
         }
     } else {
@@ -88,7 +99,7 @@ unsafe fn run<
             RegisterBudget::<PRODUCER, CONSUMER, WARP_GROUPS, BLOCKS>::become_consumer();
             let staging = staging.at(warp_group.index() - 1);
             let ring = pipeline.consumer();
-            consume::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, GROUPS, STAGES, STAGING_COLS>(
+            consume::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, EIGHTS, STAGES, STAGING_COLS>(
                 &arguments, warp_group, staging, ring,
             );
         }
@@ -98,11 +109,11 @@ unsafe fn run<
 /// Makes the entries and the list of their configurations.
 macro_rules! kernels {
     ($(
-        $name:ident $spec:ident: $element:ident, windows of $rows:literal, $tile_n:literal columns, $panels:literal panels x
+        $name:ident $spec:ident: $element:ident, windows of $rows:literal x $group:literal, $tile_n:literal columns, $panels:literal panels x
         $stages:literal stages, staging $staging:literal, registers $producer:literal / $consumer:literal x $consumers:literal,
         $blocks:literal blocks;
     )*) => {
-        /// The exported kernels, `wcsr_<type>_<H>x8_n<TN>`.
+        /// The exported kernels, `wcsr_<type>_<H>x<group>_n<TN>`.
         ///
         /// # Safety
         /// The launch contract of each is that of [`Arguments`](super::Arguments), with the maps of its
@@ -120,7 +131,7 @@ macro_rules! kernels {
                     type Element = $element;
                 }
 
-                #[doc = concat!("WCSR SpMM, ", stringify!($element), ", windows of ", $rows, " rows, groups of 8 columns.")]
+                #[doc = concat!("WCSR SpMM, ", stringify!($element), ", windows of ", $rows, " rows, groups of ", $group, ".")]
                 #[kernel(
                     threads = RegisterBudget::<$producer, $consumer, $consumers, $blocks>::THREADS,
                     shared = SharedMemory::<
@@ -129,7 +140,7 @@ macro_rules! kernels {
                             { lines($rows, $panels) },
                             { $tile_n / CHUNK },
                             { $rows * $panels / lines($rows, $panels) },
-                            { $panels * GROUPS_PER_PANEL },
+                            { $panels * EIGHTS_PER_PANEL },
                             $stages,
                             $staging,
                             $consumers,
@@ -140,7 +151,7 @@ macro_rules! kernels {
                 pub unsafe fn $name(
                     map_v: TensorMapRef<Panels<$element, { lines($rows, $panels) }>>,
                     map_b: TensorMapRef<Rows<$element, { $tile_n / CHUNK }>>,
-                    groups: GlobalArray<[u32; 2]>,
+                    groups: GlobalArray<u32>,
                     tiles: GlobalArray<[u32; 4]>,
                     tile_offsets: GlobalArray<u32>,
                     workspace: *mut f32,
@@ -152,6 +163,9 @@ macro_rules! kernels {
                     beta: f32,
                     output: u32,
                     policy_v: CachePolicy,
+                    b: *const u8,
+                    b_leading_dimension: u64,
+                    num_inner: u32,
                 ) {
                     let arguments = Arguments {
                         groups,
@@ -166,6 +180,9 @@ macro_rules! kernels {
                         beta,
                         output,
                         policy_v,
+                        b,
+                        b_leading_dimension,
+                        num_inner,
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe {
@@ -177,10 +194,12 @@ macro_rules! kernels {
                             { lines($rows, $panels) },
                             { $tile_n / CHUNK },
                             { $rows * $panels / lines($rows, $panels) },
-                            { $panels * GROUPS_PER_PANEL },
+                            { $panels * EIGHTS_PER_PANEL },
                             $stages,
                             $staging,
                             $consumers,
+                            $group,
+                            { $stages - 2 },
                             $producer,
                             $consumer,
                             $consumers,
@@ -197,6 +216,7 @@ macro_rules! kernels {
                 spec: &entries::$spec,
                 dtype: Dtype::$element,
                 window_rows: $rows,
+                group: $group,
                 tile_n: $tile_n,
                 stage_panels: $panels,
                 stages: $stages,
@@ -212,6 +232,7 @@ macro_rules! kernels {
                 simulate: |map_v, map_b, arguments| {
                     let Arguments { groups, tiles, tile_offsets, workspace, c, leading_dimension, .. } = arguments;
                     let Arguments { num_rows, num_cols, alpha, beta, output, policy_v, .. } = arguments;
+                    let Arguments { b, b_leading_dimension, num_inner, .. } = arguments;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(
@@ -229,6 +250,9 @@ macro_rules! kernels {
                             beta,
                             output,
                             policy_v,
+                            b,
+                            b_leading_dimension,
+                            num_inner,
                         );
                     }
                 },
@@ -238,14 +262,24 @@ macro_rules! kernels {
 }
 
 kernels! {
-    wcsr_bf16_64x8_n64 WCSR_BF16_64X8_N64: Bf16, windows of 64, 64 columns, 4 panels x 6 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
-    wcsr_bf16_64x8_n128 WCSR_BF16_64X8_N128: Bf16, windows of 64, 128 columns, 4 panels x 4 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
-    wcsr_bf16_128x8_n64 WCSR_BF16_128X8_N64: Bf16, windows of 128, 64 columns, 4 panels x 8 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
-    wcsr_bf16_128x8_n128 WCSR_BF16_128X8_N128: Bf16, windows of 128, 128 columns, 4 panels x 6 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
-    wcsr_bf16_128x8_n256 WCSR_BF16_128X8_N256: Bf16, windows of 128, 256 columns, 4 panels x 4 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
-    wcsr_f16_64x8_n64 WCSR_F16_64X8_N64: F16, windows of 64, 64 columns, 4 panels x 6 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
-    wcsr_f16_64x8_n128 WCSR_F16_64X8_N128: F16, windows of 64, 128 columns, 4 panels x 4 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
-    wcsr_f16_128x8_n64 WCSR_F16_128X8_N64: F16, windows of 128, 64 columns, 4 panels x 8 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
-    wcsr_f16_128x8_n128 WCSR_F16_128X8_N128: F16, windows of 128, 128 columns, 4 panels x 6 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
-    wcsr_f16_128x8_n256 WCSR_F16_128X8_N256: F16, windows of 128, 256 columns, 4 panels x 4 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_64x8_n64 WCSR_BF16_64X8_N64: Bf16, windows of 64 x 8, 64 columns, 4 panels x 6 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_bf16_64x8_n128 WCSR_BF16_64X8_N128: Bf16, windows of 64 x 8, 128 columns, 4 panels x 4 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_bf16_128x8_n64 WCSR_BF16_128X8_N64: Bf16, windows of 128 x 8, 64 columns, 4 panels x 8 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_128x8_n128 WCSR_BF16_128X8_N128: Bf16, windows of 128 x 8, 128 columns, 4 panels x 6 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_128x8_n256 WCSR_BF16_128X8_N256: Bf16, windows of 128 x 8, 256 columns, 4 panels x 4 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_64x1_n64 WCSR_BF16_64X1_N64: Bf16, windows of 64 x 1, 64 columns, 4 panels x 6 stages, staging 64, registers 56 / 200 x 1, 2 blocks;
+    wcsr_bf16_64x1_n128 WCSR_BF16_64X1_N128: Bf16, windows of 64 x 1, 128 columns, 4 panels x 4 stages, staging 64, registers 56 / 200 x 1, 2 blocks;
+    wcsr_bf16_128x1_n64 WCSR_BF16_128X1_N64: Bf16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_bf16_128x1_n128 WCSR_BF16_128X1_N128: Bf16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_bf16_128x1_n256 WCSR_BF16_128X1_N256: Bf16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_f16_64x8_n64 WCSR_F16_64X8_N64: F16, windows of 64 x 8, 64 columns, 4 panels x 6 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_f16_64x8_n128 WCSR_F16_64X8_N128: F16, windows of 64 x 8, 128 columns, 4 panels x 4 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_f16_128x8_n64 WCSR_F16_128X8_N64: F16, windows of 128 x 8, 64 columns, 4 panels x 8 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_128x8_n128 WCSR_F16_128X8_N128: F16, windows of 128 x 8, 128 columns, 4 panels x 6 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_128x8_n256 WCSR_F16_128X8_N256: F16, windows of 128 x 8, 256 columns, 4 panels x 4 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_64x1_n64 WCSR_F16_64X1_N64: F16, windows of 64 x 1, 64 columns, 4 panels x 6 stages, staging 64, registers 56 / 200 x 1, 2 blocks;
+    wcsr_f16_64x1_n128 WCSR_F16_64X1_N128: F16, windows of 64 x 1, 128 columns, 4 panels x 4 stages, staging 64, registers 56 / 200 x 1, 2 blocks;
+    wcsr_f16_128x1_n64 WCSR_F16_128X1_N64: F16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_f16_128x1_n128 WCSR_F16_128X1_N128: F16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_f16_128x1_n256 WCSR_F16_128X1_N256: F16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
 }

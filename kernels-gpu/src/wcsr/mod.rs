@@ -5,7 +5,7 @@
 //! # Mathematics
 //!
 //! A is M x K, its rows cut into windows of H. Window w has the union U(w) of its rows' columns, stored dense: V_w, H x |U(w)|.
-//! With the columns in groups of eight neighbours, U(w) is a list of groups G(w). With B in panels of TN columns,
+//! With the columns in groups of eight neighbours (or of one), U(w) is a list of groups G(w). With B in panels of TN columns,
 //!
 //! ```text
 //! C[w, j] = alpha * sum over g in G(w) of V_w[:, g] B[8 g .. 8 g + 8, j]  +  beta * C[w, j]        (H x TN)
@@ -39,10 +39,14 @@
 //! chunk, so that the copy engine, which spends as long on 128 bytes as on 2048, brings [8][TN] at once, and the tensor cores
 //! read it as it lands.
 //!
+//! With groups of one column the producer is a whole warp group, which gathers B's rows itself: sixteen bytes a copy, eight threads
+//! to 128 bytes of a row, the swizzle applied by hand. Such copies are writes of the threads: a stage is published some stages after its
+//! copies were issued, when they are done, behind the fence that lets the tensor cores see them ([`Gatherer`](hopper_std::sm90::Gatherer)).
+//!
 //! # Contract
 //!
 //! [`Arguments`] says what the host passes; [`CONFIGURATIONS`] what each kernel is made for. B is row-major, its lines and base
-//! aligned to 16 bytes, and readable up to the next multiple of 64 columns. M, N and K are free beside that: groups and rows beyond the
+//! aligned to 16 bytes, and with groups of eight readable up to the next multiple of 64 columns. M, N and K are free beside that: groups and rows beyond the
 //! edges of A and B are read as zeros, and the epilogue does not store beyond those of C.
 //!
 //! # Departures from the pseudo-code
@@ -54,10 +58,11 @@
 mod combine;
 mod config;
 mod consumer;
+mod gather;
 mod kernel;
 mod producer;
 
 pub use combine::{COMBINED, CombineArguments, Combined, SplitWork, combine_entries};
-pub use config::{Arguments, Configuration, Dtype, GROUP, PANEL_COLS, STORED, TileWork, WORDS_PER_TILE};
+pub use config::{Arguments, Configuration, Dtype, PANEL_COLS, STORED, TileWork, WORDS_PER_TILE};
 pub use hopper_std::ptx::tensor::CachePolicy;
 pub use kernel::{CONFIGURATIONS, entries};

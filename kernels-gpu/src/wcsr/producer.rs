@@ -1,9 +1,9 @@
-//! The producer: one thread that keeps the ring full, across tiles.
+//! The producer of groups of eight columns: one thread that keeps the ring full, across tiles.
 
 use hopper_std::sm90::{BlockScope, EmptySlot, Producer, TensorMapRef, TileShape};
 use hopper_std::thread;
 
-use super::config::{Arguments, GROUPS_PER_PANEL, PANEL_COLS, Stage};
+use super::config::{Arguments, EIGHTS_PER_PANEL, PANEL_COLS, Stage};
 
 /// The tensor maps.
 pub struct Maps<V, B> {
@@ -24,16 +24,16 @@ pub unsafe fn produce<
     const WINDOW_ROWS: usize,
     const TILE_N: usize,
     const COPIES: usize,
-    const GROUPS: usize,
+    const EIGHTS: usize,
     const STAGES: usize,
 >(
     arguments: &Arguments,
     maps: &Maps<V, B>,
-    mut ring: Producer<Stage<V, B, COPIES, GROUPS>, STAGES, BlockScope>,
+    mut ring: Producer<Stage<V, B, COPIES, EIGHTS>, STAGES, BlockScope>,
 ) {
     maps.v.prefetch();
     maps.b.prefetch();
-    let stage_panels = (GROUPS / GROUPS_PER_PANEL) as u32;
+    let stage_panels = (EIGHTS / EIGHTS_PER_PANEL) as u32;
     let first_chunk = |panel: u32| (panel as usize * TILE_N / B::COLS) as i32;
 
     let worker = thread::block_idx_x();
@@ -47,15 +47,15 @@ pub unsafe fn produce<
         while at < tile.end {
             let panels = if tile.end - at < stage_panels { tile.end - at } else { stage_panels };
             // SAFETY: the panels are the tile's.
-            let groups = unsafe { stage_groups::<GROUPS>(arguments, at, panels) };
-            let b_bytes = panels * (GROUPS_PER_PANEL * B::BYTES) as u32;
+            let groups = unsafe { stage_groups::<EIGHTS>(arguments, at, panels) };
+            let b_bytes = panels * (EIGHTS_PER_PANEL * B::BYTES) as u32;
             let slot = ring.acquire_part((COPIES * V::BYTES) as u32 + b_bytes);
             // SAFETY: V and the first `panels` panels' groups of B make up the bytes announced, each filled once.
             unsafe {
-                load_v::<V, B, WINDOW_ROWS, COPIES, GROUPS>(&slot, maps.v, at, arguments);
+                load_v::<V, B, WINDOW_ROWS, COPIES, EIGHTS>(&slot, maps.v, at, arguments);
                 let mut group = 0;
-                while group < GROUPS {
-                    if (group as u32) < panels * GROUPS_PER_PANEL as u32 {
+                while group < EIGHTS {
+                    if (group as u32) < panels * EIGHTS_PER_PANEL as u32 {
                         let row = (groups[group] as usize * B::ROWS) as i32;
                         let to = Stage::b(slot.stage()).at(group as u32);
                         slot.load_3d(to, maps.b, [0, row, first_chunk(tile.panel)]);
@@ -69,21 +69,21 @@ pub unsafe fn produce<
     }
 }
 
-/// The groups of up to `GROUPS / 2` panels from `first` on, of which `panels` are there.
+/// The groups of up to `EIGHTS / 2` panels from `first` on, of which `panels` are there.
 ///
 /// # Safety
 /// The list has these panels.
 #[inline(always)]
-unsafe fn stage_groups<const GROUPS: usize>(arguments: &Arguments, first: u32, panels: u32) -> [u32; GROUPS] {
-    let mut groups = [0; GROUPS];
+unsafe fn stage_groups<const EIGHTS: usize>(arguments: &Arguments, first: u32, panels: u32) -> [u32; EIGHTS] {
+    let mut groups = [0; EIGHTS];
     let mut panel = 0;
-    while panel < GROUPS / GROUPS_PER_PANEL {
+    while panel < EIGHTS / EIGHTS_PER_PANEL {
         // Past the end, the last one again.
         let index = if (panel as u32) < panels { panel as u32 } else { panels - 1 };
         // SAFETY: the caller's promise.
-        let [left, right] = unsafe { arguments.groups.get(first + index) };
-        groups[panel * GROUPS_PER_PANEL] = left;
-        groups[panel * GROUPS_PER_PANEL + 1] = right;
+        let [left, right] = unsafe { arguments.groups.cast::<[u32; 2]>().get(first + index) };
+        groups[panel * EIGHTS_PER_PANEL] = left;
+        groups[panel * EIGHTS_PER_PANEL + 1] = right;
         panel += 1;
     }
     groups
@@ -94,8 +94,8 @@ unsafe fn stage_groups<const GROUPS: usize>(arguments: &Arguments, first: u32, p
 /// # Safety
 /// As [`EmptySlot::load_2d`], of all of the stage's V.
 #[inline(always)]
-unsafe fn load_v<V: TileShape, B, const WINDOW_ROWS: usize, const COPIES: usize, const GROUPS: usize>(
-    slot: &EmptySlot<Stage<V, B, COPIES, GROUPS>, BlockScope>,
+pub(super) unsafe fn load_v<V: TileShape, B, const WINDOW_ROWS: usize, const COPIES: usize, const EIGHTS: usize>(
+    slot: &EmptySlot<Stage<V, B, COPIES, EIGHTS>, BlockScope>,
     map: TensorMapRef<V>,
     first: u32,
     arguments: &Arguments,

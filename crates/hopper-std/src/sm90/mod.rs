@@ -16,6 +16,7 @@ mod accumulator;
 mod barrier;
 mod descriptor;
 mod fragment;
+mod gatherer;
 mod named_barrier;
 mod pipeline;
 mod shared;
@@ -27,6 +28,7 @@ pub use accumulator::{Accumulator, Flight, Flights, InUse, Initial, LeftFragment
 pub use barrier::{EmptyBarrier, FullBarrier, Phase};
 pub use descriptor::{KMajor, Major, MnMajor, SmemDescriptor};
 pub use fragment::AccumulatorFragment;
+pub use gatherer::Gatherer;
 pub use named_barrier::NamedBarrier;
 pub use pipeline::{
     BlockScope, ClusterScope, Consumer, EmptySlot, FullSlot, Pipeline, PipelineBarriers, PipelineState, Producer,

@@ -14,6 +14,7 @@ use core::marker::PhantomData;
 
 use hopper_macros::instruction;
 
+use super::gatherer::Gatherer;
 use super::{EmptyBarrier, FullBarrier, Phase, Shared, TensorMapRef, TileShape};
 use crate::ptx::tensor::CachePolicy;
 use crate::ptx::{barrier, cluster, fence, mbarrier};
@@ -50,14 +51,14 @@ pub struct PipelineBarriers<const STAGES: usize> {
 
 impl<const STAGES: usize> Shared<PipelineBarriers<STAGES>> {
     #[inline(always)]
-    fn full(self, stage: u32) -> Shared<FullBarrier> {
+    pub(super) fn full(self, stage: u32) -> Shared<FullBarrier> {
         // SAFETY: the field is there.
         unsafe { self.project::<[FullBarrier; STAGES]>(core::mem::offset_of!(PipelineBarriers<STAGES>, full)) }
             .at(stage)
     }
 
     #[inline(always)]
-    fn empty(self, stage: u32) -> Shared<EmptyBarrier> {
+    pub(super) fn empty(self, stage: u32) -> Shared<EmptyBarrier> {
         // SAFETY: the field is there.
         unsafe { self.project::<[EmptyBarrier; STAGES]>(core::mem::offset_of!(PipelineBarriers<STAGES>, empty)) }
             .at(stage)
@@ -102,8 +103,8 @@ impl<const STAGES: usize> PipelineState<STAGES> {
 
 /// A ring that every thread may use: its barriers are initialised and visible.
 pub struct Pipeline<Stage, const STAGES: usize, S> {
-    stages: Shared<[Stage; STAGES]>,
-    barriers: Shared<PipelineBarriers<STAGES>>,
+    pub(super) stages: Shared<[Stage; STAGES]>,
+    pub(super) barriers: Shared<PipelineBarriers<STAGES>>,
     scope: PhantomData<S>,
 }
 
@@ -122,12 +123,28 @@ impl<Stage, const STAGES: usize, S: Scope> Pipeline<Stage, STAGES, S> {
         barriers: Shared<PipelineBarriers<STAGES>>,
         consumer_warps: u32,
     ) -> Uninit<Stage, STAGES, S> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::init_gathered(stages, barriers, consumer_warps, 0) }
+    }
+
+    /// As [`init`](Self::init), where `gatherer_warps` warps fill the stages by copies of their own, beside the copy engine.
+    /// Block.
+    ///
+    /// # Safety
+    /// As [`init`](Self::init).
+    #[instruction]
+    pub unsafe fn init_gathered(
+        stages: Shared<[Stage; STAGES]>,
+        barriers: Shared<PipelineBarriers<STAGES>>,
+        consumer_warps: u32,
+        gatherer_warps: u32,
+    ) -> Uninit<Stage, STAGES, S> {
         if thread::thread_idx_x() == 0 {
             let mut stage = 0;
             while stage < STAGES as u32 {
                 // SAFETY: the barriers are this pipeline's and unused; counts are small and positive.
                 unsafe {
-                    mbarrier::mbarrier_init(barriers.full(stage).address(), 1);
+                    mbarrier::mbarrier_init(barriers.full(stage).address(), 1 + gatherer_warps);
                     mbarrier::mbarrier_init(barriers.empty(stage).address(), consumer_warps * S::BLOCKS);
                 }
                 stage += 1;
@@ -143,6 +160,18 @@ impl<Stage, const STAGES: usize, S: Scope> Pipeline<Stage, STAGES, S> {
     #[inline(always)]
     pub unsafe fn producer(self) -> Producer<Stage, STAGES, S> {
         Producer { pipeline: self, state: PipelineState::PRODUCER_START }
+    }
+
+    /// The half of threads that gather; `LAG` stages of their copies stay in flight.
+    ///
+    /// # Safety
+    /// Exactly the warps counted by [`init_gathered`](Self::init_gathered) have one, each whole warp the same, and there is no
+    /// other producer.
+    #[inline(always)]
+    pub unsafe fn gatherer<const LAG: u32>(self) -> Gatherer<Stage, STAGES, S, LAG> {
+        const { assert!((LAG as usize) < STAGES, "a slot that is not published is never released") };
+        let state = PipelineState::PRODUCER_START;
+        Gatherer::new(self, state)
     }
 
     /// The consumer's half.
@@ -221,9 +250,9 @@ impl<Stage, const STAGES: usize, S: Scope> Producer<Stage, STAGES, S> {
 /// A slot that may be filled.
 #[must_use = "consumers wait for the bytes that this slot announced"]
 pub struct EmptySlot<Stage, S> {
-    stage: Shared<Stage>,
-    full: Shared<FullBarrier>,
-    scope: PhantomData<S>,
+    pub(super) stage: Shared<Stage>,
+    pub(super) full: Shared<FullBarrier>,
+    pub(super) scope: PhantomData<S>,
 }
 
 impl<Stage, S: Scope> EmptySlot<Stage, S> {

@@ -17,6 +17,7 @@ pub trait Swizzle: 'static {
     const TENSOR_MAP_MODE: u32;
 
     /// Where the byte at `offset` of an unpermuted tile lies.
+    #[inline(always)]
     fn apply(offset: usize) -> usize {
         let mask = Self::SPAN_BYTES / 16 - 1;
         offset ^ (((offset >> 7) & mask) << 4)
@@ -129,6 +130,14 @@ impl<T: 'static, const COLS: usize, S: Swizzle> TileShape for TileRow<T, COLS, S
         COLS * size_of::<T>()
     };
     const BOX: [u32; 2] = [COLS as u32, 1];
+}
+
+impl<T, const ROWS: usize, const COLS: usize, S: Swizzle> Tile<T, ROWS, COLS, S> {
+    /// Where the 16-byte unit `unit` of row `row` lies, in bytes from the tile.
+    #[inline(always)]
+    pub fn unit_offset(row: u32, unit: u32) -> u32 {
+        S::apply(row as usize * S::SPAN_BYTES + unit as usize * 16) as u32
+    }
 }
 
 impl<T, const ROWS: usize, const COLS: usize, S: Swizzle> Shared<Tile<T, ROWS, COLS, S>> {

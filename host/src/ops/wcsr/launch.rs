@@ -1,18 +1,18 @@
 //! What a launch is given, the same on a device and in the simulator: arrays, tensor maps, arguments.
 
 use kernels_gpu::wcsr::{
-    Arguments, COMBINED, CachePolicy, CombineArguments, Combined, GROUP, PANEL_COLS, TileWork, WORDS_PER_TILE,
+    Arguments, COMBINED, CachePolicy, CombineArguments, Combined, PANEL_COLS, TileWork, WORDS_PER_TILE,
 };
 
 use super::{KERNEL, WcsrPlan, kernel_dtype};
 use crate::element::Element;
 use crate::formats::WcsrView;
-use crate::ops::dense_launch::{is_aligned, output_kind, swizzle};
+use crate::ops::dense_launch::{LINE_BYTES, is_aligned, output_kind, swizzle};
 use crate::ops::{Operand, Placed, PlanError, Refusal};
 use crate::tensor_map::{DevicePtr, L2Promotion, TensorElement, TensorMapSpec};
 
-/// Columns of a chunk of B: a tensor copy reads whole ones.
-pub(super) const CHUNK_BYTES: usize = 128;
+/// A chunk of a row of B: a tensor copy reads whole ones.
+const CHUNK_BYTES: usize = 128;
 
 /// Where the plan's lists lie.
 #[derive(Clone, Copy)]
@@ -33,9 +33,15 @@ impl WcsrPlan {
         Ok(())
     }
 
-    /// Whether tensor copies can read B where it is: whole chunks of aligned lines.
+    /// What the length of B's lines must be a multiple of, in bytes: tensor copies of groups read whole chunks.
+    pub(super) fn line_bytes(&self) -> usize {
+        if self.configuration.group == 1 { LINE_BYTES } else { CHUNK_BYTES }
+    }
+
+    /// Whether the kernel can read B where it is: aligned lines, and for tensor copies of groups whole chunks.
     pub(super) fn reads_in_place(&self, b: Placed) -> bool {
-        is_aligned(b) && (b.shape.num_cols * b.dtype.size_bytes()).is_multiple_of(CHUNK_BYTES)
+        let bytes = b.shape.num_cols * b.dtype.size_bytes();
+        is_aligned(b) && (self.configuration.group == 1 || bytes.is_multiple_of(CHUNK_BYTES))
     }
 
     /// The list of tiles, as the kernel reads it.
@@ -88,15 +94,22 @@ impl WcsrPlan {
             swizzle: swizzle(configuration.b_swizzle),
             l2_promotion: L2Promotion::Bytes256,
         };
-        if spec.dims.contains(&0) {
-            // K = 0: there is no column, and B is never read; the map must still be one.
+        if configuration.group == 1 || spec.dims.contains(&0) {
+            // Single columns are no tensor copies; with K = 0 there is none, and B is never read. The map must still be one.
             return TensorMapSpec { address: values, dims: [1; 3], strides_bytes: [size, chunk, chunk], ..spec };
         }
         spec
     }
 
     /// All arguments of the kernel but the maps.
-    pub(super) fn arguments(&self, lists: Lists, workspace: DevicePtr, alpha: f32, beta: f32, c: Placed) -> Arguments {
+    pub(super) fn arguments(
+        &self,
+        lists: Lists,
+        workspace: DevicePtr,
+        (alpha, beta): (f32, f32),
+        b: Placed,
+        c: Placed,
+    ) -> Arguments {
         // Where A is read once for all of B, keeping it would only drive B out of L2.
         let once = self.problem.num_cols <= self.configuration.tile_n;
         // SAFETY: nothing is read here; that the lists live and stay as they are is a promise of whoever launches.
@@ -114,6 +127,9 @@ impl WcsrPlan {
                 beta,
                 output: output_kind(c, beta) as u32,
                 policy_v: if once { CachePolicy::EVICT_FIRST } else { CachePolicy::EVICT_NORMAL },
+                b: b.address.as_mut_ptr(),
+                b_leading_dimension: b.shape.leading_dimension as u64,
+                num_inner: b.shape.num_rows as u32,
             }
         }
     }
@@ -139,5 +155,3 @@ impl WcsrPlan {
         }
     }
 }
-
-const _: () = assert!(GROUP == 8, "a box of B has the rows of a group");

@@ -13,7 +13,7 @@ mod simulated;
 
 use core::fmt;
 
-use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype as KernelDtype, GROUP};
+use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype as KernelDtype};
 
 use super::{DenseFactors, Operand, PlanError, Refusal};
 use crate::element::{Dtype, Element};
@@ -122,7 +122,7 @@ impl WcsrSpmm {
     fn serves(&self, configuration: &Configuration) -> bool {
         kernel_dtype(self.dtype) == Some(configuration.dtype)
             && configuration.window_rows == self.window.rows
-            && self.window.group == GROUP
+            && configuration.group == self.window.group
     }
 
     /// Chooses kernel, tiles and splits for a device with `multiprocessors` multiprocessors.

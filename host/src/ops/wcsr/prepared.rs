@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use super::WcsrPlan;
-use super::launch::{CHUNK_BYTES, Lists};
+use super::launch::Lists;
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::WcsrView;
@@ -81,7 +81,7 @@ impl<T: Element> WcsrPrepared<T> {
     /// `alpha` 0, A and B are not.
     ///
     /// B and C may lie anywhere, with any leading dimension. Where B is not aligned as tensor copies demand (16 bytes for
-    /// its base and its lines, N a multiple of 64), an aligned copy of it is made first, on the same stream.
+    /// its base and its lines, with groups of eight also N a multiple of 64), an aligned copy of it is made first, on the same stream.
     ///
     /// # Errors
     /// [`PlanError::ShapeMismatch`] and [`PlanError::NotPlanned`] where B or C is not what was planned for; a
@@ -107,7 +107,7 @@ impl<T: Element> WcsrPrepared<T> {
             // SAFETY: the caller's promise.
             return Ok(unsafe { self.launch_aligned(stream, alpha, &b, beta, c) }?);
         }
-        let copy = AlignedCopy::new(stream, &b, CHUNK_BYTES)?;
+        let copy = AlignedCopy::new(stream, &b, self.plan.line_bytes())?;
         // SAFETY: the copy is freed on the same stream, after the launch.
         Ok(unsafe { self.launch_aligned(stream, alpha, &copy.view(), beta, c) }?)
     }
@@ -135,7 +135,7 @@ impl<T: Element> WcsrPrepared<T> {
             None => None,
         };
         let workspace = scratch.as_ref().map_or(DevicePtr(0), Scratch::ptr);
-        let arguments = self.plan.arguments(lists, workspace, alpha, beta, c.placed());
+        let arguments = self.plan.arguments(lists, workspace, (alpha, beta), b.placed(), c.placed());
         let params = (
             map_v,
             map_b,
@@ -151,6 +151,9 @@ impl<T: Element> WcsrPrepared<T> {
             arguments.beta,
             arguments.output,
             arguments.policy_v.0,
+            DevicePtr::of(arguments.b),
+            arguments.b_leading_dimension,
+            arguments.num_inner,
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
         // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.

@@ -1,7 +1,7 @@
 //! A plan in the simulator.
 
 use super::WcsrPlan;
-use super::launch::{CHUNK_BYTES, Lists};
+use super::launch::Lists;
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::{DenseView, DenseViewMut, WcsrView};
@@ -36,7 +36,7 @@ impl WcsrPlan {
             return Ok(Report::default());
         }
         if !self.reads_in_place(placed_b) {
-            let (shape, data) = with_lines_of(b, CHUNK_BYTES);
+            let (shape, data) = with_lines_of(b, self.line_bytes());
             placed_b = Placed { address: memory.upload("the copy of B", &data), shape, dtype: T::DTYPE };
         }
         let nothing = [T::ZERO; 8];
@@ -51,7 +51,7 @@ impl WcsrPlan {
         let workspace = memory.upload("workspace", &vec![f32::NAN; self.workspace_bytes() / size_of::<f32>()]);
         let map_v = memory.tensor_map(&self.v_map::<T>(values))?;
         let map_b = memory.tensor_map(&self.b_map::<T>(values, placed_b))?;
-        let arguments = || self.arguments(lists, workspace, alpha, beta, placed_c);
+        let arguments = || self.arguments(lists, workspace, (alpha, beta), placed_b, placed_c);
         let (simulate, grid) = (self.configuration.simulate, [self.grid(), 1, 1]);
         let report = hopper_sim::launch(self.configuration.spec, grid, memory.get(), device.schedule(), || {
             // SAFETY: the arguments are the contract's; the lists and maps live in `memory`. Accesses outside of it, to
