@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use hopper_sparse::Dtype;
 use hopper_sparse::formats::{
-    Coo, Csr, CsrPattern, FormatError, PANEL_COLS, RowOrder, Wcsr, WcsrPattern, WcsrView, WindowShape, WindowStatistics,
+    Coo, Csr, CsrPattern, Dense, FormatError, Layout, PANEL_COLS, RowOrder, Wcsr, WcsrPattern, WcsrView, WindowShape,
+    WindowStatistics,
 };
-use hopper_sparse::reference::SparseRows;
+use hopper_sparse::reference::{self, SparseRows};
 use hopper_sparse::{bf16, f16};
 use proptest::prelude::*;
 
@@ -301,6 +302,18 @@ proptest! {
         check_windows(&csr, WindowShape::ALL[shape], None);
         check_windows(&csr, WindowShape::ALL[shape], Some(order));
     }
+}
+
+#[test]
+fn the_reference_reads_rows_in_their_own_order() {
+    let csr = of_rows(9, &[&[0, 8], &[], &[3, 4], &[8]]);
+    let wcsr = Wcsr::from_csr_ordered(csr.view(), W8X8, reversed(4)).expect("small");
+    let b = Dense::from_vec((0..18).map(f64::from).collect(), 9, 2, Layout::RowMajor).expect("18 elements");
+    let c = Dense::<f64>::zeros(4, 2, Layout::RowMajor);
+    let expected = reference::spmm(1.0, &csr.view(), b.view(), 0.0, c.view()).expect("shapes agree");
+    let found = reference::spmm(1.0, &wcsr.view(), b.view(), 0.0, c.view()).expect("shapes agree");
+    assert_eq!(found.values(), expected.values());
+    assert_eq!(expected.values().data()[..2], [32.0, 35.0]);
 }
 
 #[test]

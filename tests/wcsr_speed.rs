@@ -64,7 +64,8 @@ fn builds_200_million_entries_per_second_on_16_cores() {
                 )
             });
             println!(
-                "{spec:32} {shape:6} {millions:5.1} million entries: built at {:6.1}, counted at {:6.1} million/s",
+                "{spec:32} {:6} {millions:5.1} million entries: built at {:6.1}, counted at {:6.1} million/s",
+                shape.to_string(),
                 millions / build,
                 millions / count
             );
