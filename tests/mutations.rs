@@ -1,10 +1,10 @@
 //! Damaged files: whatever stands in them, a reader returns.
 
-use hopper_sparse::formats::{AnyBcsr, BlockShape};
+use hopper_sparse::formats::{AnyBcsr, BlockShape, RowOrder, Wcsr, WindowShape};
 use hopper_sparse::generate::uniform;
 use hopper_sparse::io::Existing;
 use hopper_sparse::io::matrix_market::{ComplexPolicy, ExplicitZeros, ReadOptions, read, read_bytes};
-use hopper_sparse::io::packed::{bcsr_from_bytes, csr_from_bytes, save_bcsr, save_csr};
+use hopper_sparse::io::packed::{bcsr_from_bytes, csr_from_bytes, save_bcsr, save_csr, save_wcsr, wcsr_from_bytes};
 
 const ROUNDS: u64 = 4000;
 
@@ -127,22 +127,26 @@ fn damaged_packed_matrices_are_loaded_or_refused() {
     let (csr_path, blocks_path) = (folder.path().join("csr"), folder.path().join("blocks"));
     save_csr(&csr_path, csr.view(), Existing::Refuse).expect("saved");
     save_bcsr(&blocks_path, blocks.view(), Existing::Refuse).expect("saved");
-    let csr_bytes = std::fs::read(csr_path).expect("read");
-    let blocks_bytes = std::fs::read(blocks_path).expect("read");
+    let order = RowOrder::try_new((0..90).rev().collect()).expect("a permutation");
+    let windows = Wcsr::from_csr_ordered(csr.view(), WindowShape { rows: 8, group: 8 }, order).expect("small");
+    let windows_path = folder.path().join("windows");
+    save_wcsr(&windows_path, windows.view(), Existing::Refuse).expect("saved");
+    let samples = [csr_path, blocks_path, windows_path].map(|path| std::fs::read(path).expect("read"));
     let mut random = Random(0x0dd0_5eed_1234_5678);
     let mut refused = 0;
     for round in 0..ROUNDS {
         // Most damage to the header, which is short beside the blocks.
-        let sample = if round % 2 == 0 { &csr_bytes } else { &blocks_bytes };
+        let sample = &samples[round as usize % samples.len()];
         let header = sample.len().min(400);
         let mut bytes = damage(&mut random, &sample[..header]);
         bytes.extend_from_slice(&sample[header..]);
         let (as_csr, as_blocks) = (csr_from_bytes::<f32>(&bytes), bcsr_from_bytes::<f32>(&bytes));
-        for error in [as_csr.err(), as_blocks.err()].into_iter().flatten() {
+        let as_windows = wcsr_from_bytes::<f32>(&bytes);
+        for error in [as_csr.err(), as_blocks.err(), as_windows.err()].into_iter().flatten() {
             refused += 1;
             assert!(!error.to_string().is_empty());
         }
     }
-    // Every file is refused as the kind that it is not.
-    assert!(refused > ROUNDS, "{refused}");
+    // Every file is refused as the two kinds that it is not.
+    assert!(refused > 2 * ROUNDS, "{refused}");
 }

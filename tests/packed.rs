@@ -3,8 +3,10 @@
 use std::fs;
 
 use hopper_sparse::element::Element;
-use hopper_sparse::formats::{AnyBcsr, BlockShape, Coo, Csr};
-use hopper_sparse::io::packed::{Kind, PackedInfo, inspect, load_bcsr, load_csr, save_bcsr, save_csr};
+use hopper_sparse::formats::{AnyBcsr, BlockShape, Coo, Csr, RowOrder, Wcsr, WindowShape};
+use hopper_sparse::io::packed::{
+    Kind, PackedInfo, inspect, load_bcsr, load_csr, load_wcsr, save_bcsr, save_csr, save_wcsr,
+};
 use hopper_sparse::io::{Existing, IoError};
 use hopper_sparse::{bf16, f16};
 
@@ -40,6 +42,18 @@ fn comes_back<T: Element>() {
         );
         assert_eq!(bytemuck::cast_slice::<T, u8>(ours.values), bytemuck::cast_slice::<T, u8>(theirs.values));
         assert_eq!(inspect(&path).expect("packed").kind, Kind::Bcsr(shape));
+    }
+    let reversed = RowOrder::try_new((0..200).rev().collect()).expect("a permutation");
+    for shape in WindowShape::ALL {
+        let ordered = Wcsr::from_csr_ordered(csr.view(), shape, reversed.clone()).expect("small");
+        for windows in [csr.to_wcsr(shape).expect("small"), ordered] {
+            save_wcsr(&path, windows.view(), Existing::Replace).expect("saved");
+            let back = load_wcsr::<T>(&path).expect("loaded");
+            assert_eq!(back.pattern(), windows.pattern());
+            assert_eq!(bytemuck::cast_slice::<T, u8>(back.values()), bytemuck::cast_slice::<T, u8>(windows.values()));
+            assert_eq!(inspect(&path).expect("packed").kind, Kind::Wcsr(shape));
+            assert!(load_csr::<T>(&path).is_err(), "it is no csr matrix");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use hopper_sparse::formats::{RowOrder, WindowShape, WindowStatistics};
 use hopper_sparse::io::matrix_market::{ExplicitZeros, ReadOptions, Symmetry, read};
 
 /// Name, rows, columns, stored entries, distinct entries after mirroring, explicit zeros, sum of all values.
@@ -63,5 +64,66 @@ fn real_files_are_what_an_independent_count_says() {
         if loaded.header.banner.symmetry == Symmetry::Symmetric {
             assert_eq!(csr.transpose(), csr, "{name}");
         }
+    }
+}
+
+/// Name, then fill in percent and columns fetched per entry in windows of 8, 16 and 64 rows, to the digits that they were
+/// counted to by other means; unions are padded to 16 columns.
+const WINDOW_FILLS: [(&str, [f64; 3], [f64; 3]); 11] = [
+    ("bcsstk33", [49.4, 35.1, 17.9], [0.24, 0.17, 0.09]),
+    ("bcsstk13", [39.9, 29.4, 15.3], [0.29, 0.20, 0.10]),
+    ("fidapex6", [45.0, 31.7, 16.5], [0.24, 0.18, 0.09]),
+    ("cage8", [15.0, 9.1, 3.7], [0.73, 0.65, 0.41]),
+    ("crack", [13.3, 7.4, 2.1], [0.80, 0.76, 0.72]),
+    ("add32", [18.4, 10.3, 3.2], [0.57, 0.53, 0.47]),
+    ("lp_ship04l", [12.2, 6.4, 1.9], [0.97, 0.95, 0.82]),
+    ("luxembourg", [12.7, 6.5, 2.4], [0.70, 0.65, 0.60]),
+    ("cora", [10.3, 5.9, 1.8], [0.95, 0.92, 0.84]),
+    ("ca-CondMat", [11.3, 6.0, 1.6], [0.99, 0.98, 0.95]),
+    ("p2p-Gnutella31", [9.1, 5.2, 1.5], [1.0, 1.0, 1.0]),
+];
+
+#[test]
+fn windows_fill_as_an_independent_count_says() {
+    let folder = matrices();
+    if !folder.is_dir() {
+        println!("skipped: no folder {}; HOPPER_MATRICES names another", folder.display());
+        return;
+    }
+    for (name, fills, fetched) in WINDOW_FILLS {
+        let path = folder.join(format!("{name}.mtx"));
+        if !path.is_file() {
+            println!("skipped: no file {}", path.display());
+            continue;
+        }
+        let csr = read::<f32>(&path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}")).matrix.to_csr();
+        for (index, rows) in [8, 16, 64].into_iter().enumerate() {
+            let found = WindowStatistics::of(csr.pattern(), WindowShape { rows, group: 1 });
+            let (fill, per_entry) = (found.fill() * 100.0, found.fetched_per_entry());
+            assert!((fill - fills[index]).abs() <= 0.0501, "{name}, {rows} rows: {fill} %, not {} %", fills[index]);
+            assert!((per_entry - fetched[index]).abs() <= 0.00501, "{name}, {rows} rows: {per_entry} columns an entry");
+        }
+    }
+}
+
+/// How many times the fill of 64 rows a compacting order must give at least.
+const COMPACTED: [(&str, f64); 6] =
+    [("ca-CondMat", 1.9), ("cora", 1.8), ("lp_ship04l", 1.6), ("crack", 1.5), ("add32", 1.4), ("bcsstk33", 1.1)];
+
+#[test]
+fn a_compacting_order_fills_windows() {
+    let folder = matrices();
+    if !folder.is_dir() {
+        println!("skipped: no folder {}; HOPPER_MATRICES names another", folder.display());
+        return;
+    }
+    let window = WindowShape { rows: 64, group: 1 };
+    for (name, least) in COMPACTED {
+        let path = folder.join(format!("{name}.mtx"));
+        let csr = read::<f32>(&path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}")).matrix.to_csr();
+        let order = RowOrder::compacting(csr.pattern(), window).expect("a better one");
+        let own = WindowStatistics::of(csr.pattern(), window).fill();
+        let found = WindowStatistics::of_ordered(csr.pattern(), window, &order).fill();
+        assert!(found >= least * own, "{name}: {found} is {:.2} times {own}", found / own);
     }
 }

@@ -44,7 +44,7 @@ pub enum Command {
     Attention(AttentionArgs),
     /// Convert between Matrix Market and packed safetensors
     Convert(ConvertArgs),
-    /// Show the device, its driver and the kernels
+    /// Show the device, its driver and the kernels; of a matrix, how windows of rows fit it
     Info(InfoArgs),
     /// Check implementations and measure them beside their peers
     Bench(BenchArgs),
@@ -201,6 +201,11 @@ The output appears whole or not at all, and an existing file is kept unless --fo
 #[derive(Args, Debug)]
 #[command(after_help = INFO_EXAMPLES)]
 pub struct InfoArgs {
+    /// Describe this matrix instead: .mtx, .mtx.gz or .safetensors
+    #[arg(value_name = "FILE", conflicts_with_all = ["device", "load"])]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub read: ReadArgs,
     /// Which GPU, counted from 0 [default: the first Hopper one]
     #[arg(long, value_name = "I")]
     pub device: Option<u32>,
@@ -217,9 +222,13 @@ Examples:
   hopper-sparse info
   hopper-sparse info --load
   hopper-sparse info --device 1 --json
+  hopper-sparse info bcsstk33.mtx
 
 Without a GPU the kernels are listed from their specifications, with the reason why there is no device.
-Registers are those of a thread at launch: the specification's, or with --load the driver's.";
+Registers are those of a thread at launch: the specification's, or with --load the driver's.
+
+Of a matrix a line for each shape of windows is shown: rows, and columns of a group. A window stores the union of its
+rows' columns; it is full where every row has an entry in every stored column.";
 
 impl SpmmArgs {
     /// What to do about an output that exists.

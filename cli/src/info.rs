@@ -1,17 +1,22 @@
-//! `hopper-sparse info`: the device, its driver, and the kernels.
+//! `hopper-sparse info`: the device, its driver, and the kernels; or a matrix.
 
 use serde_json::{Value, json};
 
 use crate::args::InfoArgs;
 use crate::error::Result;
+use crate::matrix_info::MatrixInfo;
 use crate::table::{Table, bytes, count};
 use crate::{print, print_json};
 
 /// Runs the verb. A machine without a GPU is described too.
 ///
 /// # Errors
-/// A failure where a kernel does not load, or stdout cannot be written.
+/// A failure where a kernel does not load, or stdout cannot be written; as [`crate::input::read`] where a matrix is named.
 pub fn run(args: &InfoArgs) -> Result<()> {
+    if let Some(file) = &args.file {
+        let matrix = MatrixInfo::read(file, &args.read)?;
+        return if args.json { print_json(&matrix.json()) } else { print(|out| matrix.table().write(out)) };
+    }
     let machine = Machine::look(args)?;
     if args.json { print_json(&machine.json()) } else { print(|out| machine.table().write(out)) }
 }

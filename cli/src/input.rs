@@ -102,6 +102,7 @@ fn read_packed(path: &Path) -> Result<Input> {
     let (kind, block) = match info.kind {
         Kind::Csr => (format!("packed csr, {}", info.dtype), None),
         Kind::Bcsr(shape) => (format!("packed bcsr:{shape}, {}", info.dtype), Some(shape)),
+        Kind::Wcsr(shape) => (format!("packed wcsr:{shape}, {}", info.dtype), None),
     };
     Ok(Input { name: file_name(path), kind, matrix, dtype: Some(info.dtype), block, seconds: 0.0 })
 }
@@ -110,6 +111,7 @@ fn load_as<T: Element>(path: &Path, kind: Kind) -> Result<Csr<f64>, IoError> {
     Ok(match kind {
         Kind::Csr => packed::load_csr::<T>(path)?.cast(),
         Kind::Bcsr(_) => packed::load_bcsr::<T>(path)?.to_csr().cast(),
+        Kind::Wcsr(_) => packed::load_wcsr::<T>(path)?.to_csr().cast(),
     })
 }
 

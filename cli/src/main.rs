@@ -11,6 +11,7 @@ mod files;
 mod gpu;
 mod info;
 mod input;
+mod matrix_info;
 mod memory;
 mod output;
 mod progress;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::run_in;
+use common::{SMALL, run_in};
 
 #[test]
 fn without_a_device_the_reason_is_given_and_the_kernels_are_listed() {
@@ -16,6 +16,23 @@ fn without_a_device_the_reason_is_given_and_the_kernels_are_listed() {
         assert!(kernel["threads"].as_u64().expect("threads") >= 32, "{kernel:#}");
         assert!(outcome.stdout.contains(kernel["name"].as_str().expect("a name")), "{kernel:#}\n{}", outcome.stdout);
     }
+}
+
+#[test]
+fn of_a_matrix_every_shape_of_windows_is_shown() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    std::fs::write(folder.path().join("small.mtx"), SMALL).expect("written");
+    let text = run_in(folder.path(), &["info", "small.mtx"]).succeeded().stdout;
+    assert!(text.contains("5 x 4, 8 nonzeros") && text.contains("128x8"), "{text}");
+    let json = run_in(folder.path(), &["info", "small.mtx", "--json"]).succeeded().json();
+    let windows = json["windows"].as_array().expect("a list");
+    assert_eq!(windows.len(), 8, "{json:#}");
+    // All four columns in one panel of eight rows.
+    assert_eq!((&windows[0]["rows"], &windows[0]["group"]), (&8.into(), &1.into()));
+    assert_eq!((&windows[0]["panels"], &windows[0]["columns"]), (&1.into(), &4.into()));
+    assert_eq!((&windows[0]["fill"], &windows[0]["fetched_per_entry"]), (&0.0625.into(), &0.5.into()));
+    run_in(folder.path(), &["info", "small.mtx", "--load"]).refused(2);
+    run_in(folder.path(), &["info", "none.mtx"]).refused(1).saying("none.mtx");
 }
 
 #[test]

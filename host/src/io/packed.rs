@@ -1,32 +1,39 @@
-//! Packed matrices: the arrays of a [`Csr`] or a block-sparse matrix in a safetensors file.
+//! Packed matrices: the arrays of a [`Csr`], a block-sparse or a windowed matrix in a safetensors file.
 //!
-//! The file holds three tensors of one dimension, `row_offsets` (U64), `col_indices` (U32) and `values`, and says in its
-//! metadata what they are:
+//! The file holds three tensors of one dimension, `row_offsets` (U64), `col_indices` (U32) and `values`; for windows
+//! `window_offsets` (U64), `groups` (U32), `values` and, where the rows have an order, `rows` (U32). It says in its metadata
+//! what they are:
 //!
 //! | key | value |
 //! | --- | --- |
 //! | `format` | `hopper-sparse` |
 //! | `version` | `1` |
-//! | `kind` | `csr` or `bcsr` |
+//! | `kind` | `csr`, `bcsr` or `wcsr` |
 //! | `shape` | rows and columns, as in `8192x4096` |
 //! | `block` | rows and columns of a block (`bcsr` only) |
+//! | `window` | rows of a window and columns of a group, as in `64x8` (`wcsr` only) |
 //! | `dtype` | `bf16`, `f16`, `f32` or `f64` |
 //!
 //! The same matrix gives the same file, byte for byte.
 
-use core::fmt;
+mod error;
+mod windows;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use memmap2::Mmap;
-use safetensors::{Dtype as TensorDtype, SafeTensorError, SafeTensors};
+use safetensors::{Dtype as TensorDtype, SafeTensors};
 use serde_json::json;
+
+pub use error::{PackedError, UnpackError};
+pub use windows::{load_wcsr, save_wcsr, wcsr_from_bytes};
 
 use super::atomic::write_atomically;
 use super::{Action, Excerpt, Existing, IoError, open, system};
 use crate::element::{Dtype, Element};
-use crate::formats::{AnyBcsr, BcsrView, BlockShape, Csr, CsrView, FormatError};
+use crate::formats::{AnyBcsr, BcsrView, BlockShape, Csr, CsrView, WindowShape};
 
 #[cfg(target_endian = "big")]
 compile_error!("safetensors files are little-endian, and arrays are written as they lie in memory");
@@ -41,6 +48,8 @@ pub enum Kind {
     Csr,
     /// Block compressed sparse rows, of this block shape.
     Bcsr(BlockShape),
+    /// Windowed compressed sparse rows, of this window shape.
+    Wcsr(WindowShape),
 }
 
 impl Kind {
@@ -48,6 +57,7 @@ impl Kind {
         match self {
             Self::Csr => "csr",
             Self::Bcsr(_) => "bcsr",
+            Self::Wcsr(_) => "wcsr",
         }
     }
 }
@@ -65,88 +75,6 @@ pub struct PackedInfo {
     pub dtype: Dtype,
 }
 
-/// Why a file is no packed matrix, or not the one asked for.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum PackedError {
-    /// Not a safetensors file.
-    NotSafetensors(SafeTensorError),
-    /// A safetensors file of another kind, such as a model's weights.
-    NotPacked,
-    /// Written by another version.
-    Version {
-        /// The version found.
-        found: Excerpt,
-    },
-    /// The metadata lack a key.
-    MissingKey {
-        /// The key.
-        key: &'static str,
-    },
-    /// The metadata have a value that no version writes.
-    Key {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        found: Excerpt,
-    },
-    /// Another kind of matrix than asked for: `csr` or `bcsr`.
-    Kind {
-        /// The kind asked for.
-        expected: &'static str,
-        /// The kind found.
-        found: &'static str,
-    },
-    /// Another type of values than asked for.
-    Dtype {
-        /// The type asked for.
-        expected: Dtype,
-        /// The type found.
-        found: Dtype,
-    },
-    /// A tensor is missing.
-    MissingTensor {
-        /// Its name.
-        name: &'static str,
-    },
-    /// A tensor has another type or number of dimensions than the metadata demand.
-    Tensor {
-        /// Its name.
-        name: &'static str,
-        /// The type demanded.
-        expected: TensorDtype,
-        /// The type found.
-        found: TensorDtype,
-        /// Dimensions found, of which one is demanded.
-        dimensions: u64,
-    },
-}
-
-impl fmt::Display for PackedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotSafetensors(error) => write!(f, "this is not a complete safetensors file ({error})"),
-            Self::NotPacked => f.write_str("this safetensors file is not a matrix packed by hopper-sparse"),
-            Self::Version { found } => {
-                write!(f, "this matrix was packed in version {found}, but only version {VERSION} is read here")
-            }
-            Self::MissingKey { key } => write!(f, "the metadata do not say `{key}`"),
-            Self::Key { key, found } => write!(f, "the metadata say {found} for `{key}`, which is not understood"),
-            Self::Kind { expected, found } => write!(f, "a {expected} matrix is expected, but the file holds {found}"),
-            Self::Dtype { expected, found } => {
-                write!(f, "values of type {expected} are expected, but the file holds {found}")
-            }
-            Self::MissingTensor { name } => write!(f, "the tensor `{name}` is missing"),
-            Self::Tensor { name, expected, found, dimensions } => write!(
-                f,
-                "the tensor `{name}` is {found:?} with {dimensions} dimensions, but {expected:?} with 1 is expected"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PackedError {}
-
 /// Saves a CSR matrix. The file appears whole or not at all.
 ///
 /// # Errors
@@ -154,7 +82,7 @@ impl std::error::Error for PackedError {}
 pub fn save_csr<T: Element>(path: impl AsRef<Path>, matrix: CsrView<'_, T>, existing: Existing) -> Result<(), IoError> {
     let CsrView { num_rows, num_cols, row_offsets, col_indices, values } = matrix;
     let info = PackedInfo { kind: Kind::Csr, num_rows, num_cols, dtype: T::DTYPE };
-    save(path.as_ref(), &info, row_offsets, col_indices, values, existing)
+    save(path.as_ref(), &info, &compressed(row_offsets, col_indices, values), existing)
 }
 
 /// Saves a block-sparse matrix. The file appears whole or not at all.
@@ -168,7 +96,7 @@ pub fn save_bcsr<T: Element>(
 ) -> Result<(), IoError> {
     let BcsrView { num_rows, num_cols, block, row_offsets, col_indices, values } = matrix;
     let info = PackedInfo { kind: Kind::Bcsr(block), num_rows, num_cols, dtype: T::DTYPE };
-    save(path.as_ref(), &info, row_offsets, col_indices, values, existing)
+    save(path.as_ref(), &info, &compressed(row_offsets, col_indices, values), existing)
 }
 
 /// Says what a file holds, without reading its arrays.
@@ -198,49 +126,6 @@ pub fn load_csr<T: Element>(path: impl AsRef<Path>) -> Result<Csr<T>, IoError> {
 pub fn load_bcsr<T: Element>(path: impl AsRef<Path>) -> Result<AnyBcsr<T>, IoError> {
     let path = path.as_ref();
     bcsr_from_bytes(&map(path)?).map_err(|error| error.at(path))
-}
-
-/// Why bytes are no packed matrix.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum UnpackError {
-    /// They are not the file asked for.
-    Packed(PackedError),
-    /// They are, but what they hold is not a matrix.
-    Format(FormatError),
-}
-
-impl UnpackError {
-    fn at(self, path: &Path) -> IoError {
-        let path = path.to_owned();
-        match self {
-            Self::Packed(error) => IoError::Packed { path, error },
-            Self::Format(error) => IoError::Format { path, error },
-        }
-    }
-}
-
-impl fmt::Display for UnpackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Packed(error) => error.fmt(f),
-            Self::Format(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for UnpackError {}
-
-impl From<PackedError> for UnpackError {
-    fn from(error: PackedError) -> Self {
-        Self::Packed(error)
-    }
-}
-
-impl From<FormatError> for UnpackError {
-    fn from(error: FormatError) -> Self {
-        Self::Format(error)
-    }
 }
 
 /// As [`load_csr`], from a file's bytes.
@@ -280,24 +165,37 @@ pub fn bcsr_from_bytes<T: Element>(bytes: &[u8]) -> Result<AnyBcsr<T>, UnpackErr
     }
 }
 
-fn save<T: Element>(
-    path: &Path,
-    info: &PackedInfo,
-    row_offsets: &[u64],
-    col_indices: &[u32],
-    values: &[T],
-    existing: Existing,
-) -> Result<(), IoError> {
-    // The widest elements come first, so that every array is aligned in a mapped file.
-    let arrays: [(&str, TensorDtype, usize, &[u8]); 3] = [
-        ("row_offsets", TensorDtype::U64, row_offsets.len(), bytemuck::cast_slice(row_offsets)),
-        ("values", tensor_dtype(T::DTYPE), values.len(), bytemuck::cast_slice(values)),
-        ("col_indices", TensorDtype::U32, col_indices.len(), bytemuck::cast_slice(col_indices)),
-    ];
-    let order = if size_of::<T>() >= size_of::<u32>() { [0, 1, 2] } else { [0, 2, 1] };
+/// One tensor of a file: its name, type, number of elements and bytes.
+struct Array<'a> {
+    name: &'static str,
+    dtype: TensorDtype,
+    length: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> Array<'a> {
+    fn of<E: bytemuck::Pod>(name: &'static str, dtype: TensorDtype, elements: &'a [E]) -> Self {
+        Self { name, dtype, length: elements.len(), bytes: bytemuck::cast_slice(elements) }
+    }
+}
+
+/// The arrays of compressed rows. The widest elements come first, so that every array is aligned in a mapped file.
+fn compressed<'a, T: Element>(row_offsets: &'a [u64], col_indices: &'a [u32], values: &'a [T]) -> [Array<'a>; 3] {
+    let row_offsets = Array::of("row_offsets", TensorDtype::U64, row_offsets);
+    let col_indices = Array::of("col_indices", TensorDtype::U32, col_indices);
+    let values = Array::of("values", tensor_dtype(T::DTYPE), values);
+    if size_of::<T>() >= size_of::<u32>() {
+        [row_offsets, values, col_indices]
+    } else {
+        [row_offsets, col_indices, values]
+    }
+}
+
+/// Writes arrays one behind the other, in the order given.
+fn save(path: &Path, info: &PackedInfo, arrays: &[Array<'_>], existing: Existing) -> Result<(), IoError> {
     let mut header = json!({ "__metadata__": info.metadata() });
     let mut end = 0;
-    for (name, dtype, length, bytes) in order.map(|index| arrays[index]) {
+    for &Array { name, dtype, length, bytes } in arrays {
         let begin = end;
         end += bytes.len();
         header[name] = json!({ "dtype": dtype, "shape": [length], "data_offsets": [begin, end] });
@@ -308,8 +206,8 @@ fn save<T: Element>(
         let mut out = BufWriter::new(file);
         out.write_all(&(header.len() as u64).to_le_bytes())?;
         out.write_all(&header)?;
-        for index in order {
-            out.write_all(arrays[index].3)?;
+        for array in arrays {
+            out.write_all(array.bytes)?;
         }
         out.flush()
     })
@@ -341,8 +239,10 @@ impl PackedInfo {
             "shape": format!("{}x{}", self.num_rows, self.num_cols),
             "dtype": self.dtype.name(),
         });
-        if let Kind::Bcsr(block) = self.kind {
-            metadata["block"] = json!(block.to_string());
+        match self.kind {
+            Kind::Csr => {}
+            Kind::Bcsr(block) => metadata["block"] = json!(block.to_string()),
+            Kind::Wcsr(window) => metadata["window"] = json!(window.to_string()),
         }
         metadata
     }
@@ -364,6 +264,10 @@ impl PackedInfo {
             "bcsr" => {
                 let block = value("block")?;
                 Kind::Bcsr(BlockShape::parse(block).map_err(|_| refuse("block", block))?)
+            }
+            "wcsr" => {
+                let window = value("window")?;
+                Kind::Wcsr(WindowShape::parse(window).map_err(|_| refuse("window", window))?)
             }
             other => return Err(refuse("kind", other)),
         };
@@ -393,11 +297,7 @@ struct Arrays<T> {
 
 impl<T: Element> Arrays<T> {
     fn read(bytes: &[u8]) -> Result<Self, PackedError> {
-        let info = PackedInfo::read(bytes)?;
-        if info.dtype != T::DTYPE {
-            return Err(PackedError::Dtype { expected: T::DTYPE, found: info.dtype });
-        }
-        let tensors = SafeTensors::deserialize(bytes).map_err(PackedError::NotSafetensors)?;
+        let (info, tensors) = open_tensors::<T>(bytes)?;
         Ok(Self {
             info,
             row_offsets: array(&tensors, "row_offsets", TensorDtype::U64)?,
@@ -405,6 +305,15 @@ impl<T: Element> Arrays<T> {
             values: array(&tensors, "values", tensor_dtype(T::DTYPE))?,
         })
     }
+}
+
+/// What a file whose values are of type `T` says of itself, and its tensors.
+fn open_tensors<T: Element>(bytes: &[u8]) -> Result<(PackedInfo, SafeTensors<'_>), PackedError> {
+    let info = PackedInfo::read(bytes)?;
+    if info.dtype != T::DTYPE {
+        return Err(PackedError::Dtype { expected: T::DTYPE, found: info.dtype });
+    }
+    Ok((info, SafeTensors::deserialize(bytes).map_err(PackedError::NotSafetensors)?))
 }
 
 /// One tensor's elements, wherever they lie: another writer's file may not be aligned.

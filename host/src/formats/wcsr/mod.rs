@@ -1,6 +1,7 @@
 //! Windowed compressed sparse rows: windows of rows, each dense over the union of its rows' columns.
 
 mod check;
+mod cluster;
 mod order;
 mod pattern;
 mod shape;

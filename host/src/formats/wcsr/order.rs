@@ -7,7 +7,7 @@ use crate::formats::{Axis, FormatError};
 /// Invariant, checked: each of the rows 0, 1, ... stands at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowOrder {
-    rows: Vec<u32>,
+    pub(super) rows: Vec<u32>,
     places: Vec<u32>,
 }
 
@@ -39,6 +39,16 @@ impl RowOrder {
             *known = place as u32;
         }
         Ok(Self { rows, places })
+    }
+
+    /// Takes what is a permutation by construction.
+    pub(super) fn from_permutation(rows: Vec<u32>) -> Self {
+        let mut places = vec![0; rows.len()];
+        for (place, &row) in rows.iter().enumerate() {
+            places[row as usize] = place as u32;
+        }
+        debug_assert!(places.iter().zip(0..).all(|(&place, row): (_, u32)| rows[place as usize] == row));
+        Self { rows, places }
     }
 
     /// The row of each place.

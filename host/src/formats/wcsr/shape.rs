@@ -68,12 +68,13 @@ impl WindowShape {
         self.rows * PANEL_COLS
     }
 
-    /// Column groups of one panel.
+    /// Column groups of one panel of a shape on offer.
     pub const fn panel_groups(self) -> usize {
         PANEL_COLS / self.group
     }
 
-    /// The index that stands for no group of a matrix of `num_cols` columns: the first behind the last one's.
+    /// The index that stands for no group of a matrix of `num_cols` columns, at most 2^32 - 1: the one behind the last. For
+    /// a shape on offer.
     pub const fn padding(self, num_cols: usize) -> u32 {
         num_cols.div_ceil(self.group) as u32
     }
