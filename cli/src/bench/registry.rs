@@ -77,6 +77,14 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     Registered::Product(&all::ours_spmm_bcsr::Bcsr),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_csr::Csr),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_64_BY_8),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_64_BY_1),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_8),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_1),
     Registered::Product(&all::ours_spmm_csr_cpu::CsrCpu),
     #[cfg(feature = "gpu")]
     Registered::Attention(&all::ours_attention_dense::Dense),

@@ -11,6 +11,8 @@ pub mod ours_spmm_bcsr;
 #[cfg(feature = "gpu")]
 pub mod ours_spmm_csr;
 pub mod ours_spmm_csr_cpu;
+#[cfg(feature = "gpu")]
+pub mod ours_spmm_wcsr;
 pub mod peer_attention_torch;
 #[cfg(feature = "gpu")]
 pub mod vendor_gemm_cublaslt;
