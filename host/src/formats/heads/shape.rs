@@ -136,7 +136,8 @@ impl HeadsShape {
         batch * strides.batch + token * strides.token + head * strides.head
     }
 
-    fn steps(self, strides: HeadsStrides) -> [(HeadsAxis, usize, usize); 3] {
+    /// Each axis with its extent and its stride.
+    pub(crate) fn steps(self, strides: HeadsStrides) -> [(HeadsAxis, usize, usize); 3] {
         [
             (HeadsAxis::Batch, self.batch, strides.batch),
             (HeadsAxis::Token, self.tokens, strides.token),

@@ -139,6 +139,17 @@ pub enum AttentionError {
         /// The stride, in bytes.
         bytes: u64,
     },
+    /// A tensor's rows lie further apart than tensor copies can step.
+    StrideTooWide {
+        /// The tensor.
+        tensor: AttentionTensor,
+        /// The axis.
+        axis: HeadsAxis,
+        /// The stride, in bytes.
+        bytes: u64,
+        /// It must be less.
+        end: u64,
+    },
 }
 
 /// What there may be too much of.
@@ -229,6 +240,9 @@ impl fmt::Display for AttentionError {
             }
             Self::Stride { tensor, axis, bytes } => {
                 write!(f, "from {axis} to {axis} of {tensor} there are {bytes} bytes, but it must be a multiple of 16")
+            }
+            Self::StrideTooWide { tensor, axis, bytes, end } => {
+                write!(f, "from {axis} to {axis} of {tensor} there are {bytes} bytes, but it must be less than {end}")
             }
         }
     }
