@@ -303,3 +303,64 @@ fn map_of_heads(placed: PlacedHeads, problem: &Attention) -> TensorMapSpec<5> {
         l2_promotion: L2Promotion::Bytes256,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_no_map_has_are_refused() {
+        let shape = HeadsShape { batch: 1, tokens: 3, heads: 2, head_dim: 8 };
+        let packed = Sequences::of_lengths(&[1, 2]);
+        let equal = Sequences::Equal { batch: 1, len: 3 };
+        let check = |sequences, token, head| {
+            let strides = HeadsStrides { batch: 0, token, head };
+            let placed = PlacedHeads { address: DevicePtr(256), shape, strides, dtype: Dtype::Bf16 };
+            check_place(AttentionTensor::K, placed, sequences).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&packed, (1 << 33) - 8, 8), Ok(()));
+        assert_eq!(check(&equal, (1 << 39) - 8, 8), Ok(()));
+        for (sequences, token, head, sentence) in [
+            (
+                &packed,
+                1 << 33,
+                8,
+                "from token to token of K there are 17179869184 bytes, but it must be less than 17179869184",
+            ),
+            (
+                &equal,
+                8,
+                1 << 39,
+                "from head to head of K there are 1099511627776 bytes, but it must be less than 1099511627776",
+            ),
+            (
+                &equal,
+                usize::MAX / 4,
+                8,
+                "from token to token of K there are 9223372036854775806 bytes, but it must be less than 1099511627776",
+            ),
+            (&equal, 12, 40, "from token to token of K there are 24 bytes, but it must be a multiple of 16"),
+        ] {
+            assert_eq!(check(sequences, token, head), Err(sentence.to_owned()));
+        }
+        // No step is taken along an axis of one.
+        let one = HeadsShape { tokens: 1, heads: 1, ..shape };
+        let strides = HeadsStrides { batch: usize::MAX, token: usize::MAX, head: usize::MAX };
+        let placed = PlacedHeads { address: DevicePtr(256), shape: one, strides, dtype: Dtype::F16 };
+        assert_eq!(check_place(AttentionTensor::O, placed, &packed), Ok(()));
+    }
+
+    #[test]
+    fn single_rows_have_maps_where_kernels_read_them() {
+        let problem = Attention::new(Sequences::of_lengths(&[3, 200]), 2, 64, Dtype::Bf16);
+        let shape = problem.query_shape();
+        let strides = HeadsStrides { batch: 0, token: 128, head: 64 };
+        let placed = PlacedHeads { address: DevicePtr(256), shape, strides, dtype: Dtype::Bf16 };
+        let tensors = Tensors { q: placed, k: placed, v: placed, o: placed };
+        let plan = problem.plan(4).expect("a plan");
+        for pass in plan.passes() {
+            let Maps { tiles, rows } = plan.maps(pass, tensors);
+            assert!(tiles.iter().all(|map| map.check().is_ok()) && rows.is_none());
+        }
+    }
+}
