@@ -84,31 +84,6 @@ fn check_small<T: Element>(device: &Device, head_dim: usize) {
     }
 }
 
-macro_rules! small_is_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
-                check_small::<$element>(&device, $head_dim);
-            }
-        )*
-    };
-}
-
-small_is_right! {
-    attention_small_bf16_64, bf16, 64;
-    attention_small_bf16_96, bf16, 96;
-    attention_small_bf16_128, bf16, 128;
-    attention_small_bf16_192, bf16, 192;
-    attention_small_bf16_256, bf16, 256;
-    attention_small_f16_64, f16, 64;
-    attention_small_f16_96, f16, 96;
-    attention_small_f16_128, f16, 128;
-    attention_small_f16_192, f16, 192;
-    attention_small_f16_256, f16, 256;
-}
-
 /// Several tiles a worker. Rows of which the reference is quick are compared, by every kernel with the same.
 fn check_large<T: Element>(device: &Device, head_dim: usize) {
     let mut random = Random::fresh();
@@ -148,26 +123,6 @@ fn check_variants<T: Element>(
     }
 }
 
-macro_rules! large_is_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
-                check_large::<$element>(&device, $head_dim);
-            }
-        )*
-    };
-}
-
-large_is_right! {
-    attention_large_bf16_64, bf16, 64;
-    attention_large_bf16_128, bf16, 128;
-    attention_large_bf16_256, bf16, 256;
-    attention_large_f16_96, f16, 96;
-    attention_large_f16_192, f16, 192;
-}
-
 /// Contexts of 8 and 64 thousand keys for one query each: in parts, equal, packed and beside longer sequences.
 fn check_long<T: Element>(device: &Device, head_dim: usize) {
     let mut random = Random::fresh();
@@ -192,23 +147,39 @@ fn check_long<T: Element>(device: &Device, head_dim: usize) {
     one_query::check_one_query_batches::<T>(&runner, head_dim, 65_536);
 }
 
-macro_rules! long_is_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+/// Tests of a type and a head dimension, each on a device of its own.
+macro_rules! on_device {
+    ($($name:ident: $check:ident::<$element:ty>($head_dim:literal);)*) => {
         $(
             #[test]
             fn $name() {
                 let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
-                check_long::<$element>(&device, $head_dim);
+                $check::<$element>(&device, $head_dim);
             }
         )*
     };
 }
 
-long_is_right! {
-    attention_one_query_bf16_64, bf16, 64;
-    attention_one_query_bf16_128, bf16, 128;
-    attention_one_query_bf16_256, bf16, 256;
-    attention_one_query_f16_128, f16, 128;
+on_device! {
+    attention_small_bf16_64: check_small::<bf16>(64);
+    attention_small_bf16_96: check_small::<bf16>(96);
+    attention_small_bf16_128: check_small::<bf16>(128);
+    attention_small_bf16_192: check_small::<bf16>(192);
+    attention_small_bf16_256: check_small::<bf16>(256);
+    attention_small_f16_64: check_small::<f16>(64);
+    attention_small_f16_96: check_small::<f16>(96);
+    attention_small_f16_128: check_small::<f16>(128);
+    attention_small_f16_192: check_small::<f16>(192);
+    attention_small_f16_256: check_small::<f16>(256);
+    attention_large_bf16_64: check_large::<bf16>(64);
+    attention_large_bf16_128: check_large::<bf16>(128);
+    attention_large_bf16_256: check_large::<bf16>(256);
+    attention_large_f16_96: check_large::<f16>(96);
+    attention_large_f16_192: check_large::<f16>(192);
+    attention_one_query_bf16_64: check_long::<bf16>(64);
+    attention_one_query_bf16_128: check_long::<bf16>(128);
+    attention_one_query_bf16_256: check_long::<bf16>(256);
+    attention_one_query_f16_128: check_long::<f16>(128);
 }
 
 /// A million keys: no index overflows, and sums of so many lose no more than the textbook's.

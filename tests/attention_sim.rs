@@ -151,48 +151,35 @@ fn check_schedules<T: Element>(kernels: &'static [Configuration], head_dim: usiz
     }
 }
 
-macro_rules! kernels_are_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+/// Tests of a type and a head dimension.
+macro_rules! of_each {
+    ($($name:ident: $check:ident::<$element:ty>($head_dim:literal);)*) => {
         $(
             #[test]
             fn $name() {
-                check_kernels::<$element>($head_dim);
+                $check::<$element>($head_dim);
             }
         )*
     };
 }
 
-kernels_are_right! {
-    every_kernel_with_bf16_and_64, bf16, 64;
-    every_kernel_with_bf16_and_96, bf16, 96;
-    every_kernel_with_bf16_and_128, bf16, 128;
-    every_kernel_with_bf16_and_192, bf16, 192;
-    every_kernel_with_bf16_and_256, bf16, 256;
-    every_kernel_with_f16_and_64, f16, 64;
-    every_kernel_with_f16_and_96, f16, 96;
-    every_kernel_with_f16_and_128, f16, 128;
-    every_kernel_with_f16_and_192, f16, 192;
-    every_kernel_with_f16_and_256, f16, 256;
-}
-
-macro_rules! one_query_is_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                check_one_query::<$element>($head_dim);
-            }
-        )*
-    };
-}
-
-one_query_is_right! {
-    one_query_with_bf16_and_64, bf16, 64;
-    one_query_with_bf16_and_96, bf16, 96;
-    one_query_with_bf16_and_128, bf16, 128;
-    one_query_with_bf16_and_192, bf16, 192;
-    one_query_with_bf16_and_256, bf16, 256;
-    one_query_with_f16_and_128, f16, 128;
+of_each! {
+    every_kernel_with_bf16_and_64: check_kernels::<bf16>(64);
+    every_kernel_with_bf16_and_96: check_kernels::<bf16>(96);
+    every_kernel_with_bf16_and_128: check_kernels::<bf16>(128);
+    every_kernel_with_bf16_and_192: check_kernels::<bf16>(192);
+    every_kernel_with_bf16_and_256: check_kernels::<bf16>(256);
+    every_kernel_with_f16_and_64: check_kernels::<f16>(64);
+    every_kernel_with_f16_and_96: check_kernels::<f16>(96);
+    every_kernel_with_f16_and_128: check_kernels::<f16>(128);
+    every_kernel_with_f16_and_192: check_kernels::<f16>(192);
+    every_kernel_with_f16_and_256: check_kernels::<f16>(256);
+    one_query_with_bf16_and_64: check_one_query::<bf16>(64);
+    one_query_with_bf16_and_96: check_one_query::<bf16>(96);
+    one_query_with_bf16_and_128: check_one_query::<bf16>(128);
+    one_query_with_bf16_and_192: check_one_query::<bf16>(192);
+    one_query_with_bf16_and_256: check_one_query::<bf16>(256);
+    one_query_with_f16_and_128: check_one_query::<f16>(128);
 }
 
 /// Tensors that the problem does not have, or that tensor copies do not reach.

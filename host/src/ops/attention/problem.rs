@@ -61,7 +61,8 @@ impl fmt::Display for Window {
 /// minus infinity.
 ///
 /// Nothing of one sequence reaches another, whatever it holds. Within a sequence NaN and infinity of Q and K take the way that
-/// IEEE 754 prescribes; those of V also reach rows whose window hides their key, if another row of the same tile sees it.
+/// IEEE 754 prescribes. Those of V may also reach rows whose window hides their key, if these or rows near them see a key near
+/// it: kernels meet keys in tiles, and 0 times NaN is NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
     /// Sequences of Q and O.
