@@ -26,6 +26,8 @@ pub fn check_one_query<T: Element>(runner: &impl Runner, head_dim: usize) {
         (packed(&[1; 2]), packed(&[200, 30]), (3, 3), full, Some(2.0)),
         (packed(&[1, 70, 1, 0, 1]), packed(&[300, 75, 0, 5, 130]), (6, 3), causal, None),
         (packed(&[2, 1, 1]), packed(&[2, 260, 60]), (4, 1), Window::sliding(0), Some(1.0)),
+        // A few new tokens each, as where some are guessed ahead.
+        (packed(&[4, 1, 16, 2]), packed(&[140, 70, 90, 2]), (4, 2), causal, None),
         (ones(1), Sequences::Equal { batch: 1, len: 150 }, (140, 2), full, None),
         (packed(&[1]), packed(&[150]), (70, 1), from_left, None),
         (ones(1), Sequences::Equal { batch: 1, len: 2500 }, (8, 1), full, None),

@@ -207,6 +207,14 @@ mod tests {
             1000,
             "from token to token there are 20 elements, but 24 or more are needed, lest rows overlap",
         );
+        // A head for all: such tensors have one head.
+        let broadcast = HeadsStrides { head: 0, ..tight };
+        says(
+            SHAPE,
+            broadcast,
+            1000,
+            "from head to head there are 0 elements, but 8 or more are needed, lest rows overlap",
+        );
         let huge = HeadsShape { tokens: usize::MAX, ..SHAPE };
         says(huge, tight, 0, "2 x 18446744073709551615 x 3 x 8 elements are more than memory can be addressed");
     }
