@@ -17,9 +17,9 @@ use hopper_sparse::gpu::{Device, DeviceBuffer, DeviceHeadsView, DeviceHeadsViewM
 use hopper_sparse::ops::attention::{Attention, AttentionPlan, OneQuery, Sequences, Whole, Window};
 use hopper_sparse::{Dtype, Element, Result, bf16, f16};
 use kernels_gpu::attention::{CONFIGURATIONS, Configuration};
-use suite::attention::{self, Case, Runner};
-use suite::one_query;
+use suite::attention::{self, Case, Choices, Runner};
 use suite::operands::Random;
+use suite::{isolation, one_query};
 
 /// Runs a problem on a device by the kernel that the plan chooses, or by one of some kernels.
 struct OnDevice {
@@ -64,50 +64,27 @@ fn with_kernels(device: &Device, dtype: Dtype, head_dim: usize, check: impl Fn(&
 /// What is small enough for every tool.
 fn check_small<T: Element>(device: &Device, head_dim: usize) {
     with_kernels(device, T::DTYPE, head_dim, |runner| {
-        attention::check_options::<T>(runner, head_dim);
+        attention::check_options::<T>(runner, head_dim, Choices::All);
         attention::check_edges::<T>(runner, head_dim);
-        attention::check_leaks::<T>(runner, head_dim);
-        attention::check_batches::<T>(runner, head_dim);
+        attention::check_short_sequences::<T>(runner, head_dim);
+        isolation::check_leaks::<T>(runner, head_dim);
+        isolation::check_batches::<T>(runner, head_dim);
     });
     let runner = OnDevice::chosen(device);
-    attention::check_options::<T>(&runner, head_dim - 24);
+    attention::check_options::<T>(&runner, head_dim - 24, Choices::All);
     // The default takes some of the small problems in one part, these all others in several.
     for whole in [Whole::Stored, Whole::Combined] {
         for one_query in [OneQuery { whole, ..OneQuery::default() }, OneQuery { keys_per_part: 128, whole }] {
             let runner = OnDevice { one_query, ..OnDevice::chosen(device) };
             one_query::check_one_query::<T>(&runner, head_dim);
             one_query::check_one_query::<T>(&runner, head_dim - 8);
+            one_query::check_one_query_leaks::<T>(&runner, head_dim);
             one_query::check_one_query_batches::<T>(&runner, head_dim, 333);
         }
     }
 }
 
-macro_rules! small_is_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
-                check_small::<$element>(&device, $head_dim);
-            }
-        )*
-    };
-}
-
-small_is_right! {
-    attention_small_bf16_64, bf16, 64;
-    attention_small_bf16_96, bf16, 96;
-    attention_small_bf16_128, bf16, 128;
-    attention_small_bf16_192, bf16, 192;
-    attention_small_bf16_256, bf16, 256;
-    attention_small_f16_64, f16, 64;
-    attention_small_f16_96, f16, 96;
-    attention_small_f16_128, f16, 128;
-    attention_small_f16_192, f16, 192;
-    attention_small_f16_256, f16, 256;
-}
-
-/// Several tiles a worker, of which some rows are compared.
+/// Several tiles a worker. Rows of which the reference is quick are compared, by every kernel with the same.
 fn check_large<T: Element>(device: &Device, head_dim: usize) {
     let mut random = Random::fresh();
     let lengths = [3000, 17, 0, 4096, 1, 900];
@@ -117,44 +94,33 @@ fn check_large<T: Element>(device: &Device, head_dim: usize) {
         (Sequences::of_lengths(&lengths), Sequences::of_lengths(&lengths), (16, 4)),
         (Sequences::Equal { batch: 6, len: 1 }, Sequences::of_lengths(&lengths), (32, 8)),
     ] {
-        for (window, softcap) in [
-            (Window::FULL, None),
-            (Window::CAUSAL, None),
-            (Window::CAUSAL, Some(20.0)),
-            (Window::sliding(1000), None),
-            (Window { left: Some(300), right: Some(2000) }, Some(4.0)),
-        ] {
-            let problem = Attention {
-                softcap,
-                ..Attention::new(queries.clone(), heads.0, head_dim, T::DTYPE)
-                    .with_keys(keys.clone())
-                    .with_key_heads(heads.1)
-                    .with_window(window)
-            };
-            let case = Case { most_rows: 500, ..Case::of(problem, &mut random) };
-            with_kernels(device, T::DTYPE, head_dim, |runner| attention::check_case::<T>(runner, &case));
-        }
+        let problem = Attention::new(queries, heads.0, head_dim, T::DTYPE).with_keys(keys).with_key_heads(heads.1);
+        check_variants::<T>(
+            &Case { most_rows: 100, ..Case::of(problem, &mut random) },
+            &[
+                (Window::FULL, None),
+                (Window::CAUSAL, None),
+                (Window::CAUSAL, Some(20.0)),
+                (Window::sliding(1000), None),
+                (Window { left: Some(300), right: Some(2000) }, Some(4.0)),
+            ],
+            |check| with_kernels(device, T::DTYPE, head_dim, |runner| check(runner)),
+        );
     }
 }
 
-macro_rules! large_is_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
-                check_large::<$element>(&device, $head_dim);
-            }
-        )*
-    };
-}
-
-large_is_right! {
-    attention_large_bf16_64, bf16, 64;
-    attention_large_bf16_128, bf16, 128;
-    attention_large_bf16_256, bf16, 256;
-    attention_large_f16_96, f16, 96;
-    attention_large_f16_192, f16, 192;
+/// One problem with each of these windows and softcaps. Inputs are drawn once, and the reference computed once for all runners.
+fn check_variants<T: Element>(
+    case: &Case,
+    variants: &[(Window, Option<f32>)],
+    with_runners: impl Fn(&dyn Fn(&OnDevice)),
+) {
+    let inputs = case.inputs::<T>();
+    for &(window, softcap) in variants {
+        let case = Case { problem: Attention { window, softcap, ..case.problem.clone() }, ..case.clone() };
+        let expected = case.expected(&inputs, &case.rows());
+        with_runners(&|runner| expected.check(&case.run(runner, &inputs)));
+    }
 }
 
 /// Contexts of 8 and 64 thousand keys for one query each: in parts, equal, packed and beside longer sequences.
@@ -162,63 +128,72 @@ fn check_long<T: Element>(device: &Device, head_dim: usize) {
     let mut random = Random::fresh();
     let ones = |batch| Sequences::Equal { batch, len: 1 };
     let packed = Sequences::of_lengths;
+    let runner = OnDevice::chosen(device);
     for (queries, keys, heads) in [
-        (ones(16), Sequences::Equal { batch: 16, len: 8192 }, (32, 8)),
-        (ones(2), Sequences::Equal { batch: 2, len: 65_536 }, (32, 8)),
+        (ones(16), Sequences::Equal { batch: 16, len: 8192 }, (16, 4)),
+        (ones(2), Sequences::Equal { batch: 2, len: 65_536 }, (8, 2)),
         (ones(4), packed(&[65_537, 1, 1024, 8191]), (16, 1)),
         (packed(&[1; 4]), packed(&[0, 65_536, 1025, 8192]), (16, 4)),
-        (packed(&[1, 300, 1, 2]), packed(&[8192, 300, 65_535, 8192]), (8, 8)),
+        (packed(&[1, 300, 1, 2]), packed(&[8192, 300, 65_535, 8192]), (4, 4)),
     ] {
-        for (window, softcap) in [(Window::FULL, None), (Window::CAUSAL, Some(20.0)), (Window::sliding(5000), None)] {
-            let problem = Attention {
-                softcap,
-                ..Attention::new(queries.clone(), heads.0, head_dim, T::DTYPE)
-                    .with_keys(keys.clone())
-                    .with_key_heads(heads.1)
-                    .with_window(window)
-            };
-            let case = Case { most_rows: 64, ..Case::of(problem, &mut random) };
-            attention::check_case::<T>(&OnDevice::chosen(device), &case);
-        }
+        let problem = Attention::new(queries, heads.0, head_dim, T::DTYPE).with_keys(keys).with_key_heads(heads.1);
+        check_variants::<T>(
+            &Case { most_rows: 32, ..Case::of(problem, &mut random) },
+            &[(Window::FULL, None), (Window::CAUSAL, Some(20.0)), (Window::sliding(5000), None)],
+            |check| check(&runner),
+        );
     }
-    one_query::check_one_query_batches::<T>(&OnDevice::chosen(device), head_dim, 8192);
-    one_query::check_one_query_batches::<T>(&OnDevice::chosen(device), head_dim, 65_536);
+    one_query::check_one_query_batches::<T>(&runner, head_dim, 8192);
+    one_query::check_one_query_batches::<T>(&runner, head_dim, 65_536);
 }
 
-macro_rules! long_is_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+/// Tests of a type and a head dimension, each on a device of its own.
+macro_rules! on_device {
+    ($($name:ident: $check:ident::<$element:ty>($head_dim:literal);)*) => {
         $(
             #[test]
             fn $name() {
                 let Some(device) = gpu::device_or_skip(stringify!($name)) else { return };
-                check_long::<$element>(&device, $head_dim);
+                $check::<$element>(&device, $head_dim);
             }
         )*
     };
 }
 
-long_is_right! {
-    attention_one_query_bf16_64, bf16, 64;
-    attention_one_query_bf16_128, bf16, 128;
-    attention_one_query_bf16_256, bf16, 256;
-    attention_one_query_f16_128, f16, 128;
+on_device! {
+    attention_small_bf16_64: check_small::<bf16>(64);
+    attention_small_bf16_96: check_small::<bf16>(96);
+    attention_small_bf16_128: check_small::<bf16>(128);
+    attention_small_bf16_192: check_small::<bf16>(192);
+    attention_small_bf16_256: check_small::<bf16>(256);
+    attention_small_f16_64: check_small::<f16>(64);
+    attention_small_f16_96: check_small::<f16>(96);
+    attention_small_f16_128: check_small::<f16>(128);
+    attention_small_f16_192: check_small::<f16>(192);
+    attention_small_f16_256: check_small::<f16>(256);
+    attention_large_bf16_64: check_large::<bf16>(64);
+    attention_large_bf16_128: check_large::<bf16>(128);
+    attention_large_bf16_256: check_large::<bf16>(256);
+    attention_large_f16_96: check_large::<f16>(96);
+    attention_large_f16_192: check_large::<f16>(192);
+    attention_one_query_bf16_64: check_long::<bf16>(64);
+    attention_one_query_bf16_128: check_long::<bf16>(128);
+    attention_one_query_bf16_256: check_long::<bf16>(256);
+    attention_one_query_f16_128: check_long::<f16>(128);
 }
 
 /// A million keys: no index overflows, and sums of so many lose no more than the textbook's.
 #[test]
 fn attention_a_million_keys() {
     let Some(device) = gpu::device_or_skip("attention_a_million_keys") else { return };
-    let mut random = Random::fresh();
-    let runner = OnDevice::chosen(&device);
-    for window in [Window::FULL, Window::sliding(1 << 19)] {
-        for keys in [Sequences::Equal { batch: 1, len: 1 << 20 }, Sequences::of_lengths(&[1 << 20])] {
-            let problem = Attention::new(Sequences::Equal { batch: 1, len: 40 }, 2, 128, Dtype::Bf16)
-                .with_keys(keys)
-                .with_key_heads(1)
-                .with_window(window);
-            let case = Case { most_rows: 8, ..Case::of(problem, &mut random) };
-            attention::check_case::<bf16>(&runner, &case);
-        }
+    let (runner, mut random) = (OnDevice::chosen(&device), Random::fresh());
+    for keys in [Sequences::Equal { batch: 1, len: 1 << 20 }, Sequences::of_lengths(&[1 << 20])] {
+        let problem = Attention::new(Sequences::Equal { batch: 1, len: 40 }, 2, 128, Dtype::Bf16)
+            .with_keys(keys)
+            .with_key_heads(1);
+        let case = Case { most_rows: 8, ..Case::of(problem, &mut random) };
+        let variants = [(Window::FULL, None), (Window::sliding(1 << 19), None)];
+        check_variants::<bf16>(&case, &variants, |check| check(&runner));
     }
 }
 

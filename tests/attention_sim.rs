@@ -15,10 +15,11 @@ use hopper_sparse::ops::attention::{Attention, OneQuery, Sequences, Whole, Windo
 use hopper_sparse::sim::{Mode, Schedule, Simulated};
 use hopper_sparse::{Dtype, Element, Result, bf16, f16};
 use kernels_gpu::attention::{CONFIGURATIONS, Configuration, Serves};
-use suite::attention::{self, Case, HeadsPlacement, Runner};
-use suite::one_query;
+use suite::attention::{self, Case, Choices, Runner};
+use suite::heads::HeadsPlacement;
 use suite::operands::Random;
 use suite::schedules::Schedules;
+use suite::{isolation, one_query};
 
 /// So few that each works on several tiles.
 const MULTIPROCESSORS: u32 = 2;
@@ -62,15 +63,17 @@ impl Runner for InSimulator {
 #[test]
 fn the_contract() {
     let runner = InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS);
-    attention::check_options::<bf16>(&runner, 16);
+    attention::check_options::<bf16>(&runner, 16, Choices::All);
     attention::check_edges::<bf16>(&runner, 8);
-    attention::check_leaks::<bf16>(&runner, 24);
-    attention::check_batches::<bf16>(&runner, 16);
-    attention::check_options::<f16>(&runner, 24);
+    attention::check_short_sequences::<bf16>(&runner, 8);
+    isolation::check_leaks::<bf16>(&runner, 24);
+    isolation::check_batches::<bf16>(&runner, 16);
+    attention::check_options::<f16>(&runner, 24, Choices::Dealt { first: 0, of: 4 });
     for one_query in [STORED, COMBINED, OneQuery { keys_per_part: 1, ..STORED }] {
         let runner = InSimulator { one_query, ..InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS) };
         one_query::check_one_query::<bf16>(&runner, 16);
         one_query::check_one_query::<f16>(&runner, 8);
+        one_query::check_one_query_leaks::<bf16>(&runner, 8);
         one_query::check_one_query_batches::<bf16>(&runner, 24, 333);
     }
 }
@@ -79,6 +82,7 @@ fn the_contract() {
 fn check_one_query<T: Element>(head_dim: usize) {
     let runner = InSimulator::of_any_schedule(CONFIGURATIONS);
     one_query::check_one_query::<T>(&runner, head_dim);
+    one_query::check_one_query_leaks::<T>(&runner, head_dim);
     let runner = InSimulator { one_query: COMBINED, ..InSimulator::of_any_schedule(CONFIGURATIONS) };
     one_query::check_one_query_batches::<T>(&runner, head_dim - 8, 210);
     let mut random = Random::fresh();
@@ -92,35 +96,53 @@ fn check_one_query<T: Element>(head_dim: usize) {
     }
 }
 
-/// The kernels for rows of `head_dim` elements of a type.
-fn kernels_of(dtype: Dtype, head_dim: usize) -> impl Iterator<Item = &'static [Configuration]> {
-    let problem = Attention::new(Sequences::of_lengths(&[]), 1, head_dim, dtype);
-    let kernels: Vec<_> = problem.kernels().filter(|kernel| kernel.head_dim == head_dim).collect();
-    assert!(!kernels.is_empty(), "no kernel takes rows of {head_dim} elements of {dtype}");
-    kernels.into_iter().map(slice::from_ref)
+/// The kernels for several queries, with rows of any length of a type.
+fn kernels_of_rows(dtype: Dtype) -> Vec<&'static Configuration> {
+    let problem = Attention::new(Sequences::of_lengths(&[]), 1, 8, dtype);
+    problem.kernels().filter(|kernel| kernel.serves != Serves::FewRows).collect()
 }
 
-/// Every kernel for rows of `head_dim` elements, and the same kernels with shorter rows. In f16 the kernels are those of bf16
-/// but for the type: there, a part of the suite does. So it does for kernels of few rows, which plans choose for sequences of
-/// one query: these have a suite of their own.
+/// Every kernel for several queries with rows of `head_dim` elements, and the same kernels with shorter rows. Pairs of options
+/// are dealt out to the kernels. In f16 these are the kernels of bf16 but for the type: there, single options are dealt out,
+/// too. Those of few rows, which plans choose for sequences of one query, have a suite of their own.
 fn check_kernels<T: Element>(head_dim: usize) {
-    for kernels in kernels_of(T::DTYPE, head_dim) {
-        let runner = InSimulator::of_any_schedule(kernels);
-        if T::DTYPE == Dtype::Bf16 && kernels[0].serves != Serves::FewRows {
-            attention::check_options::<T>(&runner, head_dim);
-            attention::check_batches::<T>(&runner, head_dim);
+    let all = kernels_of_rows(T::DTYPE);
+    let of = all.len();
+    let mut num_kernels = 0;
+    for (first, kernel) in all.into_iter().enumerate().filter(|(_, kernel)| kernel.head_dim == head_dim) {
+        let runner = InSimulator::of_any_schedule(slice::from_ref(kernel));
+        let choices = match T::DTYPE {
+            Dtype::Bf16 => Choices::EachAlone { first, of },
+            _ => Choices::Dealt { first, of },
+        };
+        attention::check_options::<T>(&runner, head_dim, choices);
+        if T::DTYPE == Dtype::Bf16 {
+            attention::check_short_sequences::<T>(&runner, head_dim);
+            isolation::check_batches::<T>(&runner, head_dim);
         }
         attention::check_edges::<T>(&runner, head_dim - 24);
-        attention::check_leaks::<T>(&runner, head_dim - 8);
-        check_schedules::<T>(kernels, head_dim);
-        println!("{}: no finding", kernels[0].spec.name);
+        isolation::check_leaks::<T>(&runner, head_dim - 8);
+        check_schedules::<T>(slice::from_ref(kernel), head_dim);
+        println!("{}: no finding", kernel.spec.name);
+        num_kernels += 1;
     }
+    assert!(num_kernels > 0, "no kernel takes rows of {head_dim} elements of {}", T::DTYPE);
+    check_few_rows::<T>(head_dim);
+}
+
+/// A kernel of few rows can do what any kernel can: a part of the suite, where nobody would choose it.
+fn check_few_rows<T: Element>(head_dim: usize) {
+    let problem = Attention::new(Sequences::of_lengths(&[]), 1, head_dim, T::DTYPE);
+    let kernel = problem.kernels().find(|kernel| kernel.head_dim == head_dim && kernel.serves == Serves::FewRows);
+    let kernel = slice::from_ref(kernel.expect("one of few rows"));
+    attention::check_edges::<T>(&InSimulator::of_any_schedule(kernel), head_dim);
+    check_schedules::<T>(kernel, head_dim);
 }
 
 /// One problem with several tiles a worker, some of which are cut by the mask, under every schedule.
 fn check_schedules<T: Element>(kernels: &'static [Configuration], head_dim: usize) {
     let mut random = Random::fresh();
-    for (index, schedule) in Schedule::all(2).enumerate() {
+    for (index, schedule) in Schedule::all(1).enumerate() {
         let runner = InSimulator { schedules: Schedules::from(schedule), kernels, one_query: STORED };
         let lengths = Sequences::of_lengths(&[kernels[0].rows + 9, 5, 2 * kernels[0].keys + 1]);
         let window = [Window::CAUSAL, Window::FULL, Window::sliding(100)][index % 3];
@@ -129,48 +151,35 @@ fn check_schedules<T: Element>(kernels: &'static [Configuration], head_dim: usiz
     }
 }
 
-macro_rules! kernels_are_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
+/// Tests of a type and a head dimension.
+macro_rules! of_each {
+    ($($name:ident: $check:ident::<$element:ty>($head_dim:literal);)*) => {
         $(
             #[test]
             fn $name() {
-                check_kernels::<$element>($head_dim);
+                $check::<$element>($head_dim);
             }
         )*
     };
 }
 
-kernels_are_right! {
-    every_kernel_with_bf16_and_64, bf16, 64;
-    every_kernel_with_bf16_and_96, bf16, 96;
-    every_kernel_with_bf16_and_128, bf16, 128;
-    every_kernel_with_bf16_and_192, bf16, 192;
-    every_kernel_with_bf16_and_256, bf16, 256;
-    every_kernel_with_f16_and_64, f16, 64;
-    every_kernel_with_f16_and_96, f16, 96;
-    every_kernel_with_f16_and_128, f16, 128;
-    every_kernel_with_f16_and_192, f16, 192;
-    every_kernel_with_f16_and_256, f16, 256;
-}
-
-macro_rules! one_query_is_right {
-    ($($name:ident, $element:ty, $head_dim:literal;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                check_one_query::<$element>($head_dim);
-            }
-        )*
-    };
-}
-
-one_query_is_right! {
-    one_query_with_bf16_and_64, bf16, 64;
-    one_query_with_bf16_and_96, bf16, 96;
-    one_query_with_bf16_and_128, bf16, 128;
-    one_query_with_bf16_and_192, bf16, 192;
-    one_query_with_bf16_and_256, bf16, 256;
-    one_query_with_f16_and_128, f16, 128;
+of_each! {
+    every_kernel_with_bf16_and_64: check_kernels::<bf16>(64);
+    every_kernel_with_bf16_and_96: check_kernels::<bf16>(96);
+    every_kernel_with_bf16_and_128: check_kernels::<bf16>(128);
+    every_kernel_with_bf16_and_192: check_kernels::<bf16>(192);
+    every_kernel_with_bf16_and_256: check_kernels::<bf16>(256);
+    every_kernel_with_f16_and_64: check_kernels::<f16>(64);
+    every_kernel_with_f16_and_96: check_kernels::<f16>(96);
+    every_kernel_with_f16_and_128: check_kernels::<f16>(128);
+    every_kernel_with_f16_and_192: check_kernels::<f16>(192);
+    every_kernel_with_f16_and_256: check_kernels::<f16>(256);
+    one_query_with_bf16_and_64: check_one_query::<bf16>(64);
+    one_query_with_bf16_and_96: check_one_query::<bf16>(96);
+    one_query_with_bf16_and_128: check_one_query::<bf16>(128);
+    one_query_with_bf16_and_192: check_one_query::<bf16>(192);
+    one_query_with_bf16_and_256: check_one_query::<bf16>(256);
+    one_query_with_f16_and_128: check_one_query::<f16>(128);
 }
 
 /// Tensors that the problem does not have, or that tensor copies do not reach.

@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::{Add, Mul};
 
 use bytemuck::Pod;
+use half::slice::HalfFloatSliceExt as _;
 use half::{bf16, f16};
 
 /// The type of an element at run time.
@@ -152,3 +153,12 @@ element!(bf16, Bf16, f32, bf16::ZERO, bf16::from_f64, bf16::to_f64, bf16::from_f
 element!(f16, F16, f32, f16::ZERO, f16::from_f64, f16::to_f64, f16::from_f32, f16::to_f32);
 element!(f32, F32, f32, 0.0, |v| v as f32, |v: f32| f64::from(v), |v| v, |v| v);
 element!(f64, F64, f64, 0.0, |v| v, |v| v, |v: f32| f64::from(v), |v: f64| v as f32);
+
+/// Each element as [`Element::to_f32`] has it, several at a time where the processor can. The slices are of one length.
+pub(crate) fn widen_all<T: Element>(from: &[T], to: &mut [f32]) {
+    match T::DTYPE {
+        Dtype::Bf16 => bytemuck::cast_slice::<T, bf16>(from).convert_to_f32_slice(to),
+        Dtype::F16 => bytemuck::cast_slice::<T, f16>(from).convert_to_f32_slice(to),
+        Dtype::F32 | Dtype::F64 => to.iter_mut().zip(from).for_each(|(to, element)| *to = element.to_f32()),
+    }
+}

@@ -5,10 +5,11 @@ use hopper_sparse::ops::attention::blocks::{
     BlockLists, BlockSize, CountedLists, KeyLists, ListExtents, SparseAttention, VerticalSlash,
 };
 use hopper_sparse::ops::attention::{Attention, Sequences, Window};
-use hopper_sparse::reference::attention::{self as reference, AttentionRow};
+use hopper_sparse::reference::attention::AttentionRow;
 use hopper_sparse::{Element, Result};
 
-use super::attention::{Case, HeadsPlacement, Lse, Run, Runner};
+use super::attention::{Case, Inputs, Lse, Output, Runner};
+use super::heads::HeadsPlacement;
 use super::operands::Random;
 
 /// Plans a problem with lists and runs its kernel.
@@ -166,46 +167,33 @@ pub struct SparseCase {
 }
 
 impl SparseCase {
-    fn run<T: Element>(&self, runner: &impl SparseRunner) -> Run<T> {
-        self.case.run(&Listed { runner, lists: &self.lists.lists }, self.case.inputs())
+    fn run<T: Element>(&self, runner: &impl SparseRunner, inputs: &Inputs<T>) -> Output<T> {
+        self.case.run(&Listed { runner, lists: &self.lists.lists }, inputs)
     }
 
     /// Compares rows of a result with the reference.
-    fn compare<T: Element>(&self, run: &Run<T>) {
+    fn check<T: Element>(&self, inputs: &Inputs<T>, output: &Output<T>) {
         let Self { case, lists } = self;
         let problem = &case.problem;
-        compare(case, &lists.lists, run, &|at: AttentionRow| {
+        let keys_of = |at: AttentionRow| {
             let (queries, keys) = (problem.queries.len_of(at.sequence), problem.keys.len_of(at.sequence));
             problem.window.keys_of(at.row, queries, keys).filter(|&key| lists.names(at, key)).collect()
-        });
-    }
-}
-
-/// Compares rows of a result with the reference, where rows see these keys.
-fn compare<T: Element>(case: &Case, lists: &KeyLists, run: &Run<T>, keys_of: &reference::KeysOfRow<'_>) {
-    let problem = &case.problem;
-    let tensors = [0, 1, 2].map(|index| run.tensors[index].view());
-    let exact = reference::attention_to(problem, tensors, &case.rows(), keys_of).expect("the shapes agree");
-    let tolerance = reference::tolerance_to(problem, tensors, &exact, keys_of).expect("the shapes agree");
-    let verdict = tolerance.values.judge(&exact.compare(run.o.view()).expect("the shapes agree"));
-    let sparse = SparseAttention::new(problem.clone(), lists.clone());
-    assert!(verdict.is_accepted(), "{sparse}, {case:?}: O is {verdict}");
-    if case.lse == Lse::Wanted {
-        let verdict = tolerance.lse.judge(&exact.compare_lse(run.lse.view()).expect("the shapes agree"));
-        assert!(verdict.is_accepted(), "{sparse}, {case:?}: the log-sum-exps are {verdict}");
+        };
+        case.expected_to(inputs, &case.rows(), &keys_of).check(output);
     }
 }
 
 /// Runs a problem with lists made by the library, and compares it with the reference by what the lists say of themselves.
-pub fn check_lists<T: Element>(runner: &impl SparseRunner, case: &Case, lists: &KeyLists) {
-    let run = case.run::<T>(&Listed { runner, lists }, case.inputs());
+pub fn check_lists<T: Element>(runner: &impl SparseRunner, case: &Case, inputs: &Inputs<T>, lists: &KeyLists) {
     let sparse = SparseAttention::new(case.problem.clone(), lists.clone());
-    compare(case, lists, &run, &|at: AttentionRow| sparse.keys_of(at.sequence, at.head, at.row));
+    let keys_of = |at: AttentionRow| sparse.keys_of(at.sequence, at.head, at.row);
+    case.expected_to(inputs, &case.rows(), &keys_of).check(&case.run(&Listed { runner, lists }, inputs));
 }
 
 /// Runs one problem with lists and compares it with the reference.
 pub fn check_case<T: Element>(runner: &impl SparseRunner, case: &SparseCase) {
-    case.compare(&case.run::<T>(runner));
+    let inputs = case.case.inputs::<T>();
+    case.check(&inputs, &case.run(runner, &inputs));
 }
 
 /// The kinds of lists.
@@ -324,8 +312,7 @@ pub fn check_leaks<T: Element>(runner: &impl SparseRunner, kind: Kind, head_dim:
             }
         }
         assert!(count > 100, "hardly any key is bad");
-        let run = sparse.case.run(&Listed { runner, lists: &sparse.lists.lists }, tensors);
-        sparse.compare(&run);
+        sparse.check(&tensors, &sparse.run(runner, &tensors));
     }
 }
 
@@ -365,19 +352,20 @@ pub fn check_batches<T: Element>(runner: &impl SparseRunner, kind: Kind, head_di
         Attention::new(Sequences::of_lengths(lengths), 2, head_dim, T::DTYPE).with_window(Window::CAUSAL)
     };
     let alone = case(kind, of(&[LEN]), [Shared::No; 2], &mut random);
-    let expected = alone.run::<T>(runner);
+    let inputs = alone.case.inputs::<T>();
+    let expected = alone.run(runner, &inputs);
     let (lengths, at) = ([70, LEN, 200], 1);
     let mut batch = case(kind, of(&lengths), [Shared::No; 2], &mut random);
     batch.lists.replace(&batch.case.problem, at, &alone.lists);
     let mut tensors = batch.case.inputs::<T>();
-    for (to, from) in tensors.iter_mut().zip(&expected.tensors) {
+    for (to, from) in tensors.iter_mut().zip(&inputs) {
         let mut to = to.view_mut();
         for (token, head) in (0..LEN).flat_map(|token| [(token, 0), (token, 1)]) {
             to.row_mut(0, lengths[0] + token, head).copy_from_slice(from.view().row(0, token, head));
         }
     }
-    let found = batch.case.run(&Listed { runner, lists: &batch.lists.lists }, tensors);
-    batch.compare(&found);
+    let found = batch.run(runner, &tensors);
+    batch.check(&tensors, &found);
     for (row, head) in (0..LEN).flat_map(|row| [(row, 0), (row, 1)]) {
         let place = lengths[0] + row;
         let bits = |row: &[T]| row.iter().map(|element| element.to_f64().to_bits()).collect::<Vec<_>>();

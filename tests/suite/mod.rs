@@ -7,6 +7,8 @@
 
 pub mod attention;
 pub mod attention_blocks;
+pub mod heads;
+pub mod isolation;
 pub mod one_query;
 pub mod operands;
 pub mod products;

@@ -3,7 +3,9 @@
 use hopper_sparse::Element;
 use hopper_sparse::ops::attention::{Attention, Sequences, Window};
 
-use super::attention::{Case, HeadsPlacement, Lse, Runner, check_case, check_same_bits};
+use super::attention::{Case, Lse, Runner, check_case};
+use super::heads::HeadsPlacement;
+use super::isolation::{Bad, check_leak, check_same_bits};
 use super::operands::Random;
 
 const fn ones(batch: usize) -> Sequences {
@@ -24,6 +26,8 @@ pub fn check_one_query<T: Element>(runner: &impl Runner, head_dim: usize) {
         (packed(&[1; 2]), packed(&[200, 30]), (3, 3), full, Some(2.0)),
         (packed(&[1, 70, 1, 0, 1]), packed(&[300, 75, 0, 5, 130]), (6, 3), causal, None),
         (packed(&[2, 1, 1]), packed(&[2, 260, 60]), (4, 1), Window::sliding(0), Some(1.0)),
+        // A few new tokens each, as where some are guessed ahead.
+        (packed(&[4, 1, 16, 2]), packed(&[140, 70, 90, 2]), (4, 2), causal, None),
         (ones(1), Sequences::Equal { batch: 1, len: 150 }, (140, 2), full, None),
         (packed(&[1]), packed(&[150]), (70, 1), from_left, None),
         (ones(1), Sequences::Equal { batch: 1, len: 2500 }, (8, 1), full, None),
@@ -45,7 +49,25 @@ pub fn check_one_query<T: Element>(runner: &impl Runner, head_dim: usize) {
     }
 }
 
-/// A sequence of one query alone, among others and beside longer ones: the same bits.
+/// As [`check_leaks`](super::isolation::check_leaks), of sequences of one query, whose keys may be in parts.
+pub fn check_one_query_leaks<T: Element>(runner: &impl Runner, head_dim: usize) {
+    let mut random = Random::fresh();
+    let packed = Sequences::of_lengths;
+    let equal = |batch, len| Sequences::Equal { batch, len };
+    for (queries, keys, window, bad) in [
+        (ones(3), packed(&[200, 300, 90]), Window::FULL, Bad::Sequences(&[1])),
+        (ones(3), equal(3, 210), Window::CAUSAL, Bad::Sequences(&[0, 2])),
+        (packed(&[1, 1, 1]), packed(&[60, 300, 200]), Window::FULL, Bad::Sequences(&[0, 2])),
+        (packed(&[1, 70, 1]), packed(&[300, 75, 130]), Window::CAUSAL, Bad::Sequences(&[1])),
+        (ones(2), equal(2, 300), Window::FULL, Bad::KeyHead(0)),
+    ] {
+        let problem =
+            Attention::new(queries, 4, head_dim, T::DTYPE).with_keys(keys).with_key_heads(2).with_window(window);
+        check_leak::<T>(runner, problem, bad, &mut random);
+    }
+}
+
+/// A sequence of one query alone, among others and beside longer ones, packed and not: the same bits.
 pub fn check_one_query_batches<T: Element>(runner: &impl Runner, head_dim: usize, num_keys: usize) {
     let mut random = Random::fresh();
     for window in [Window::FULL, Window::sliding(num_keys as u32 / 2)] {
@@ -60,9 +82,10 @@ pub fn check_one_query_batches<T: Element>(runner: &impl Runner, head_dim: usize
         let batches = [
             (of(packed(&[1, 1, 1]), &[2 * num_keys, num_keys, 3]), 1),
             (of(packed(&[0, 90, 1]), &[9, 40, num_keys]), 2),
+            (of(packed(&[1, 1]), &[num_keys, 2]), 0),
+            (of(ones(1), &[num_keys]), 0),
+            (of(ones(3), &[1, num_keys + 200, num_keys]), 2),
         ];
         check_same_bits::<T>(runner, &alone, &batches, &mut random);
-        let alone = Case::of(of(ones(1), &[num_keys]), &mut random);
-        check_same_bits::<T>(runner, &alone, &[(of(ones(3), &[1, num_keys + 200, num_keys]), 2)], &mut random);
     }
 }

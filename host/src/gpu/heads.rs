@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use super::buffer::DeviceBuffer;
 use crate::element::Element;
 use crate::formats::{FormatError, HeadsShape, HeadsStrides, heads_accessors};
+use crate::ops::PlacedHeads;
 use crate::tensor_map::DevicePtr;
 
 /// Q, K or V in device memory, to read: of this library, or the caller's own. The host's is
@@ -20,9 +21,7 @@ pub struct DeviceHeadsView<'a, T> {
 
 /// O in device memory, to write: of this library, or the caller's own.
 pub struct DeviceHeadsViewMut<'a, T> {
-    ptr: DevicePtr,
-    shape: HeadsShape,
-    strides: HeadsStrides,
+    rows: DeviceHeadsView<'a, T>,
     memory: PhantomData<&'a mut T>,
 }
 
@@ -31,20 +30,20 @@ impl<'a, T: Element> DeviceHeadsView<'a, T> {
     ///
     /// # Errors
     /// [`FormatError::HeadsOverlap`] where rows would overlap, [`FormatError::TooShort`] where the buffer ends before the
-    /// last one does.
+    /// last one does, [`FormatError::HeadsTooMany`] where its place does not fit 64 bits.
     pub fn of_buffer(
         buffer: &'a DeviceBuffer<T>,
         shape: HeadsShape,
         strides: HeadsStrides,
     ) -> Result<Self, FormatError> {
-        shape.check(strides, buffer.len())?;
-        Ok(Self { ptr: buffer.ptr(), shape, strides, memory: PhantomData })
+        Self::of_memory(buffer.ptr(), buffer.len(), shape, strides)
     }
 
     /// A view of memory that something else owns. The kernels want `ptr` and the strides in bytes to be multiples of 16.
     ///
     /// # Errors
-    /// [`FormatError::HeadsOverlap`] where rows would overlap.
+    /// [`FormatError::HeadsOverlap`] where rows would overlap, [`FormatError::HeadsTooMany`] where the last one's place does
+    /// not fit 64 bits.
     ///
     /// # Safety
     /// While the view lives, the memory is allocated on the device that it is used with, as far as the rows reach, and
@@ -54,8 +53,18 @@ impl<'a, T: Element> DeviceHeadsView<'a, T> {
         shape: HeadsShape,
         strides: HeadsStrides,
     ) -> Result<Self, FormatError> {
-        shape.check(strides, usize::MAX)?;
+        Self::of_memory(ptr, usize::MAX, shape, strides)
+    }
+
+    /// A view of at most `len` elements.
+    fn of_memory(ptr: DevicePtr, len: usize, shape: HeadsShape, strides: HeadsStrides) -> Result<Self, FormatError> {
+        shape.check(strides, len)?;
         Ok(Self { ptr, shape, strides, memory: PhantomData })
+    }
+
+    /// Where it lies.
+    pub(crate) fn placed(&self) -> PlacedHeads {
+        PlacedHeads { address: self.ptr, shape: self.shape, strides: self.strides, dtype: T::DTYPE }
     }
 }
 
@@ -69,14 +78,13 @@ impl<'a, T: Element> DeviceHeadsViewMut<'a, T> {
         shape: HeadsShape,
         strides: HeadsStrides,
     ) -> Result<Self, FormatError> {
-        shape.check(strides, buffer.len())?;
-        Ok(Self { ptr: buffer.ptr(), shape, strides, memory: PhantomData })
+        Ok(Self { rows: DeviceHeadsView::of_buffer(buffer, shape, strides)?, memory: PhantomData })
     }
 
     /// A view of memory that something else owns, as [`DeviceHeadsView::from_raw_parts`].
     ///
     /// # Errors
-    /// [`FormatError::HeadsOverlap`] where rows would overlap.
+    /// As [`DeviceHeadsView::from_raw_parts`].
     ///
     /// # Safety
     /// While the view lives, the memory is allocated on the device that it is used with, as far as the rows reach, and
@@ -86,8 +94,9 @@ impl<'a, T: Element> DeviceHeadsViewMut<'a, T> {
         shape: HeadsShape,
         strides: HeadsStrides,
     ) -> Result<Self, FormatError> {
-        shape.check(strides, usize::MAX)?;
-        Ok(Self { ptr, shape, strides, memory: PhantomData })
+        // SAFETY: the caller promises more.
+        let rows = unsafe { DeviceHeadsView::from_raw_parts(ptr, shape, strides) };
+        Ok(Self { rows: rows?, memory: PhantomData })
     }
 }
 
@@ -101,17 +110,25 @@ impl<T> DeviceHeadsView<'_, T> {
 }
 
 impl<T> DeviceHeadsViewMut<'_, T> {
-    /// The address of the first row.
-    pub fn ptr(&self) -> DevicePtr {
-        self.ptr
-    }
-
     /// The same rows, to read.
     pub fn as_view(&self) -> DeviceHeadsView<'_, T> {
-        DeviceHeadsView { ptr: self.ptr, shape: self.shape, strides: self.strides, memory: PhantomData }
+        DeviceHeadsView { memory: PhantomData, ..self.rows }
     }
 
-    heads_accessors!();
+    /// The address of the first row.
+    pub fn ptr(&self) -> DevicePtr {
+        self.rows.ptr
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> HeadsShape {
+        self.rows.shape
+    }
+
+    /// From one to the next, in elements.
+    pub fn strides(&self) -> HeadsStrides {
+        self.rows.strides
+    }
 }
 
 impl<T> fmt::Debug for DeviceHeadsView<'_, T> {
@@ -127,11 +144,6 @@ impl<T> fmt::Debug for DeviceHeadsView<'_, T> {
 
 impl<T> fmt::Debug for DeviceHeadsViewMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ptr, shape, strides, .. } = self;
-        f.debug_struct("DeviceHeadsViewMut")
-            .field("ptr", ptr)
-            .field("shape", shape)
-            .field("strides", strides)
-            .finish_non_exhaustive()
+        f.debug_tuple("DeviceHeadsViewMut").field(&self.rows).finish()
     }
 }

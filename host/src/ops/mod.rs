@@ -19,7 +19,7 @@ pub mod wcsr;
 
 use dense_factors::DenseFactors;
 #[cfg(any(feature = "gpu", feature = "sim"))]
-pub(crate) use placed::Placed;
+pub(crate) use placed::{Placed, PlacedHeads};
 pub(crate) use shape::check_spmm_shapes;
 
 /// A matrix of C = alpha A B + beta C.

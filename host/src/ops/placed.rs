@@ -1,7 +1,7 @@
-//! Dense matrices by address.
+//! Dense matrices, and tensors of tokens and heads, by address.
 
 use crate::element::Dtype;
-use crate::formats::Shape;
+use crate::formats::{HeadsShape, HeadsStrides, Shape};
 use crate::tensor_map::DevicePtr;
 
 /// Where a dense matrix lies in the memory of a device, or of the simulator.
@@ -11,6 +11,19 @@ pub(crate) struct Placed {
     pub(crate) address: DevicePtr,
     /// Rows, columns, and how they lie.
     pub(crate) shape: Shape,
+    /// The type of the elements.
+    pub(crate) dtype: Dtype,
+}
+
+/// Where Q, K, V or O of attention lies in the memory of a device, or of the simulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PlacedHeads {
+    /// Of the first row.
+    pub(crate) address: DevicePtr,
+    /// Sequences, tokens, heads, D.
+    pub(crate) shape: HeadsShape,
+    /// Between rows, in elements.
+    pub(crate) strides: HeadsStrides,
     /// The type of the elements.
     pub(crate) dtype: Dtype,
 }

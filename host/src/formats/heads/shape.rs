@@ -136,7 +136,8 @@ impl HeadsShape {
         batch * strides.batch + token * strides.token + head * strides.head
     }
 
-    fn steps(self, strides: HeadsStrides) -> [(HeadsAxis, usize, usize); 3] {
+    /// Each axis with its extent and its stride.
+    pub(crate) fn steps(self, strides: HeadsStrides) -> [(HeadsAxis, usize, usize); 3] {
         [
             (HeadsAxis::Batch, self.batch, strides.batch),
             (HeadsAxis::Token, self.tokens, strides.token),
@@ -205,6 +206,14 @@ mod tests {
             close,
             1000,
             "from token to token there are 20 elements, but 24 or more are needed, lest rows overlap",
+        );
+        // A head for all: such tensors have one head.
+        let broadcast = HeadsStrides { head: 0, ..tight };
+        says(
+            SHAPE,
+            broadcast,
+            1000,
+            "from head to head there are 0 elements, but 8 or more are needed, lest rows overlap",
         );
         let huge = HeadsShape { tokens: usize::MAX, ..SHAPE };
         says(huge, tight, 0, "2 x 18446744073709551615 x 3 x 8 elements are more than memory can be addressed");

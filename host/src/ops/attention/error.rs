@@ -79,11 +79,15 @@ pub enum AttentionError {
     },
     /// The first offset of packed sequences is not 0.
     FirstOffset {
+        /// Whose sequences: of Q, or of K and V.
+        tensor: AttentionTensor,
         /// The offset; `None` where there is none at all.
         found: Option<u64>,
     },
     /// A packed sequence ends before it begins.
     OffsetsDecrease {
+        /// Whose sequences: of Q, or of K and V.
+        tensor: AttentionTensor,
         /// The sequence, from 0.
         sequence: u64,
         /// Where it begins.
@@ -138,6 +142,17 @@ pub enum AttentionError {
         axis: HeadsAxis,
         /// The stride, in bytes.
         bytes: u64,
+    },
+    /// A tensor's rows lie further apart than tensor copies can step.
+    StrideTooWide {
+        /// The tensor.
+        tensor: AttentionTensor,
+        /// The axis.
+        axis: HeadsAxis,
+        /// The stride, in bytes.
+        bytes: u64,
+        /// It must be less.
+        end: u64,
     },
 }
 
@@ -201,15 +216,19 @@ impl fmt::Display for AttentionError {
             Self::NumSequences { queries, keys } => {
                 write!(f, "there are queries of {queries} sequences, but keys of {keys}")
             }
-            Self::FirstOffset { found: Some(found) } => {
-                write!(f, "the first sequence begins at {found}, but must at 0")
+            Self::FirstOffset { tensor, found: Some(found) } => {
+                write!(f, "the first packed sequence of {tensor} begins at token {found}, but must begin at 0")
             }
-            Self::FirstOffset { found: None } => {
-                f.write_str("packed sequences have one offset more than there are sequences, but there is none at all")
+            Self::FirstOffset { tensor, found: None } => {
+                write!(
+                    f,
+                    "packed sequences have one offset more than there are sequences, but {tensor} has none at all"
+                )
             }
-            Self::OffsetsDecrease { sequence, begin, end } => {
-                write!(f, "sequence {sequence} begins at {begin} and ends at {end}: offsets must not decrease")
-            }
+            Self::OffsetsDecrease { tensor, sequence, begin, end } => write!(
+                f,
+                "sequence {sequence} of {tensor} begins at token {begin} and ends at {end}: offsets must not decrease"
+            ),
             Self::TooMany { what, found, most } => {
                 write!(f, "there are {found} {}, but a kernel can number {most} at most", what.plural())
             }
@@ -229,6 +248,9 @@ impl fmt::Display for AttentionError {
             }
             Self::Stride { tensor, axis, bytes } => {
                 write!(f, "from {axis} to {axis} of {tensor} there are {bytes} bytes, but it must be a multiple of 16")
+            }
+            Self::StrideTooWide { tensor, axis, bytes, end } => {
+                write!(f, "from {axis} to {axis} of {tensor} there are {bytes} bytes, but it must be less than {end}")
             }
         }
     }

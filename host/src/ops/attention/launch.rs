@@ -5,28 +5,31 @@ use core::f32::consts::LOG2_E;
 #[cfg(doc)]
 use kernels_gpu::attention::TileWork;
 use kernels_gpu::attention::{
-    Arguments, CHUNK, CONSUMER_ROWS, CombineArguments, RowWork, SHIFT, UNBOUNDED, WORDS_PER_ROW, WORDS_PER_TILE,
+    Arguments, CHUNK, CONSUMER_ROWS, CombineArguments, RowWork, SHIFT, Serves, UNBOUNDED, WORDS_PER_ROW, WORDS_PER_TILE,
 };
 
 use super::plan::{Combination, CombinedRow};
 use super::{Attention, AttentionError, AttentionPlan, AttentionTensor, Pass, PassKind, Sequences};
 use crate::element::Dtype;
-use crate::formats::{HeadsAxis, HeadsShape, HeadsStrides};
+use crate::formats::{HeadsAxis, HeadsShape, HeadsStrides, Shape};
+use crate::ops::PlacedHeads;
 use crate::tensor_map::{DevicePtr, L2Promotion, TensorMapSpec, TensorMapSwizzle};
 
 /// Bytes that tensor copies want addresses and strides to be multiples of.
 const ALIGNMENT: u64 = 16;
 
-/// Tensor maps of a launch.
-pub(super) const NUM_MAPS: usize = 6;
+/// Strides of a tensor map are less, in bytes.
+const STRIDE_END: u64 = 1 << 40;
 
-/// Where Q, K, V or O lies in the memory of a device, or of the simulator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PlacedHeads {
-    pub(super) address: DevicePtr,
-    pub(super) shape: HeadsShape,
-    pub(super) strides: HeadsStrides,
-    pub(super) dtype: Dtype,
+/// From token to token of packed sequences there are fewer bytes: see [`TileWork`].
+const PACKED_STRIDE_END: u64 = 1 << 34;
+
+/// The tensor maps of a pass: described, or made.
+pub(super) struct Maps<M> {
+    /// Of Q, O, K and V.
+    pub(super) tiles: [M; 4],
+    /// Of single rows of K and V, where the kernel reads such.
+    pub(super) rows: Option<[M; 2]>,
 }
 
 /// The tensors of a launch.
@@ -124,21 +127,25 @@ impl AttentionPlan {
         if found == expected { Ok(()) } else { Err(AttentionError::OtherDtype { expected, found }) }
     }
 
-    /// Whether these are the problem's tensors, and lie where tensor copies reach them.
-    pub(super) fn check_tensors(&self, tensors: Tensors) -> Result<(), AttentionError> {
-        let Tensors { q, k, v, o } = tensors;
-        for (tensor, placed) in
-            [(AttentionTensor::Q, q), (AttentionTensor::K, k), (AttentionTensor::V, v), (AttentionTensor::O, o)]
-        {
+    /// Whether these are the problem's tensors, and lie where tensor copies reach them; and the array of log-sum-exps, where
+    /// there is one.
+    pub(super) fn check_tensors(&self, tensors: Tensors, lse: Option<Shape>) -> Result<(), AttentionError> {
+        let (problem, Tensors { q, k, v, o }) = (self.problem(), tensors);
+        for (tensor, placed, sequences) in [
+            (AttentionTensor::Q, q, &problem.queries),
+            (AttentionTensor::K, k, &problem.keys),
+            (AttentionTensor::V, v, &problem.keys),
+            (AttentionTensor::O, o, &problem.queries),
+        ] {
             self.check_dtype(placed.dtype)?;
-            self.problem().check_shape(tensor, placed.shape)?;
-            check_alignment(tensor, placed)?;
+            problem.check_shape(tensor, placed.shape)?;
+            check_place(tensor, placed, sequences)?;
         }
-        Ok(())
+        lse.map_or(Ok(()), |lse| problem.check_lse(lse))
     }
 
-    /// The tensor maps of Q, O, K, V, and of single rows of K and V, in the order of the kernel's parameters.
-    pub(super) fn maps(&self, pass: &Pass, tensors: Tensors) -> [TensorMapSpec<5>; NUM_MAPS] {
+    /// The tensor maps of a pass.
+    pub(super) fn maps(&self, pass: &Pass, tensors: Tensors) -> Maps<TensorMapSpec<5>> {
         let Tensors { q, k, v, o } = tensors;
         let keys = &self.problem().keys;
         let key_rows = pass.configuration().keys;
@@ -146,14 +153,12 @@ impl AttentionPlan {
             PassKind::Queries => map(placed, &self.problem().queries, CONSUMER_ROWS, q.address),
             PassKind::Heads | PassKind::Parts => map_of_heads(placed, self.problem()),
         };
-        [
-            map_of_rows(q),
-            map_of_rows(o),
-            map(k, keys, key_rows, q.address),
-            map(v, keys, key_rows, q.address),
-            map(k, keys, 1, q.address),
-            map(v, keys, 1, q.address),
-        ]
+        let maps_of_keys = |rows| [k, v].map(|placed| map(placed, keys, rows, q.address));
+        let [map_k, map_v] = maps_of_keys(key_rows);
+        Maps {
+            tiles: [map_of_rows(q), map_of_rows(o), map_k, map_v],
+            rows: (pass.configuration().serves == Serves::Blocks).then(|| maps_of_keys(1)),
+        }
     }
 
     /// All arguments of a pass's kernel but the maps.
@@ -198,8 +203,8 @@ const fn shift(sequences: &Sequences) -> i32 {
     }
 }
 
-/// Whether every row begins at a multiple of 16 bytes.
-fn check_alignment(tensor: AttentionTensor, placed: PlacedHeads) -> Result<(), AttentionError> {
+/// Whether every row begins at a multiple of 16 bytes, at a distance that tensor maps can have.
+fn check_place(tensor: AttentionTensor, placed: PlacedHeads, sequences: &Sequences) -> Result<(), AttentionError> {
     let HeadsShape { batch, tokens, heads, .. } = placed.shape;
     if batch.min(tokens).min(heads) == 0 {
         return Ok(());
@@ -207,14 +212,20 @@ fn check_alignment(tensor: AttentionTensor, placed: PlacedHeads) -> Result<(), A
     if !placed.address.0.is_multiple_of(ALIGNMENT) {
         return Err(AttentionError::Address { tensor, address: placed.address.0 });
     }
-    let steps = [
-        (HeadsAxis::Batch, batch, placed.strides.batch),
-        (HeadsAxis::Token, tokens, placed.strides.token),
-        (HeadsAxis::Head, heads, placed.strides.head),
-    ];
-    for (axis, extent, stride) in steps {
-        let bytes = stride as u64 * placed.dtype.size_bytes() as u64;
-        if extent > 1 && !bytes.is_multiple_of(ALIGNMENT) {
+    for (axis, extent, stride) in placed.shape.steps(placed.strides) {
+        // Of an axis of one, no step is taken.
+        if extent <= 1 {
+            continue;
+        }
+        let bytes = (stride as u64).saturating_mul(placed.dtype.size_bytes() as u64);
+        let end = match (sequences, axis) {
+            (Sequences::Packed { .. }, HeadsAxis::Token) => PACKED_STRIDE_END,
+            _ => STRIDE_END,
+        };
+        if bytes >= end {
+            return Err(AttentionError::StrideTooWide { tensor, axis, bytes, end });
+        }
+        if !bytes.is_multiple_of(ALIGNMENT) {
             return Err(AttentionError::Stride { tensor, axis, bytes });
         }
     }
@@ -273,7 +284,8 @@ fn map_of_heads(placed: PlacedHeads, problem: &Attention) -> TensorMapSpec<5> {
     let size = placed.dtype.size_bytes() as u64;
     let row_bytes = head_dim as u64 * size;
     // As in `map`: no step is taken along an axis of one.
-    let stride = |extent: usize, stride: usize| if extent > 1 { stride as u64 * size } else { row_bytes };
+    let stride =
+        |extent: usize, stride: usize| if extent > 1 { (stride as u64).saturating_mul(size) } else { row_bytes };
     TensorMapSpec {
         element: placed.dtype.into(),
         address: placed.address,
@@ -289,5 +301,66 @@ fn map_of_heads(placed: PlacedHeads, problem: &Attention) -> TensorMapSpec<5> {
         element_strides: [1; 5],
         swizzle: TensorMapSwizzle::Bytes128,
         l2_promotion: L2Promotion::Bytes256,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_no_map_has_are_refused() {
+        let shape = HeadsShape { batch: 1, tokens: 3, heads: 2, head_dim: 8 };
+        let packed = Sequences::of_lengths(&[1, 2]);
+        let equal = Sequences::Equal { batch: 1, len: 3 };
+        let check = |sequences, token, head| {
+            let strides = HeadsStrides { batch: 0, token, head };
+            let placed = PlacedHeads { address: DevicePtr(256), shape, strides, dtype: Dtype::Bf16 };
+            check_place(AttentionTensor::K, placed, sequences).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&packed, (1 << 33) - 8, 8), Ok(()));
+        assert_eq!(check(&equal, (1 << 39) - 8, 8), Ok(()));
+        for (sequences, token, head, sentence) in [
+            (
+                &packed,
+                1 << 33,
+                8,
+                "from token to token of K there are 17179869184 bytes, but it must be less than 17179869184",
+            ),
+            (
+                &equal,
+                8,
+                1 << 39,
+                "from head to head of K there are 1099511627776 bytes, but it must be less than 1099511627776",
+            ),
+            (
+                &equal,
+                usize::MAX / 4,
+                8,
+                "from token to token of K there are 9223372036854775806 bytes, but it must be less than 1099511627776",
+            ),
+            (&equal, 12, 40, "from token to token of K there are 24 bytes, but it must be a multiple of 16"),
+        ] {
+            assert_eq!(check(sequences, token, head), Err(sentence.to_owned()));
+        }
+        // No step is taken along an axis of one.
+        let one = HeadsShape { tokens: 1, heads: 1, ..shape };
+        let strides = HeadsStrides { batch: usize::MAX, token: usize::MAX, head: usize::MAX };
+        let placed = PlacedHeads { address: DevicePtr(256), shape: one, strides, dtype: Dtype::F16 };
+        assert_eq!(check_place(AttentionTensor::O, placed, &packed), Ok(()));
+    }
+
+    #[test]
+    fn single_rows_have_maps_where_kernels_read_them() {
+        let problem = Attention::new(Sequences::of_lengths(&[3, 200]), 2, 64, Dtype::Bf16);
+        let shape = problem.query_shape();
+        let strides = HeadsStrides { batch: 0, token: 128, head: 64 };
+        let placed = PlacedHeads { address: DevicePtr(256), shape, strides, dtype: Dtype::Bf16 };
+        let tensors = Tensors { q: placed, k: placed, v: placed, o: placed };
+        let plan = problem.plan(4).expect("a plan");
+        for pass in plan.passes() {
+            let Maps { tiles, rows } = plan.maps(pass, tensors);
+            assert!(tiles.iter().all(|map| map.check().is_ok()) && rows.is_none());
+        }
     }
 }

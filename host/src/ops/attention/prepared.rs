@@ -4,17 +4,19 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
-use super::launch::{Lists, NUM_MAPS, PlacedHeads, Tensors, Workspace};
+use super::launch::{Lists, Maps, Tensors, Workspace};
 use super::{AttentionPlan, Pass};
 use crate::element::Element;
 use crate::error::Error;
-use crate::formats::{HeadsShape, HeadsStrides};
+use crate::formats::HeadsStrides;
 use crate::gpu::{
     Device, DeviceBuffer, DeviceDenseViewMut, DeviceHeadsView, DeviceHeadsViewMut, DevicePtr, GpuError, Kept, Kernel,
     Scratch, Stream, TensorMap, TensorMaps,
 };
+use crate::ops::PlacedHeads;
 #[cfg(doc)]
 use crate::ops::attention::AttentionError;
+use crate::tensor_map::TensorMapSpec;
 
 /// A plan on a device, for tensors of type `T`. Send and Sync: threads and streams may launch it at once.
 pub struct AttentionPrepared<T> {
@@ -23,7 +25,8 @@ pub struct AttentionPrepared<T> {
     /// As many as there are passes.
     passes: Vec<PreparedPass>,
     combining: Option<Combining>,
-    maps: Kept<Tensors, [TensorMaps<NUM_MAPS>]>,
+    /// As many for each place of the tensors.
+    maps: Kept<Tensors, [PassMaps]>,
     element: PhantomData<T>,
 }
 
@@ -34,6 +37,12 @@ struct PreparedPass {
     tile_offsets: DeviceBuffer<u32>,
     blocks: DeviceBuffer<u32>,
     columns: DeviceBuffer<u32>,
+}
+
+/// The tensor maps of a pass in device memory.
+struct PassMaps {
+    tiles: TensorMaps<4>,
+    rows: Option<TensorMaps<2>>,
 }
 
 /// What combines parts of rows.
@@ -69,6 +78,24 @@ impl PreparedPass {
             columns: self.columns.ptr(),
         }
     }
+}
+
+impl PassMaps {
+    fn new(device: &Device, Maps { tiles, rows }: Maps<TensorMapSpec<5>>) -> Result<Self, GpuError> {
+        Ok(Self {
+            tiles: uploaded(device, &tiles)?,
+            rows: match rows {
+                Some(rows) => Some(uploaded(device, &rows)?),
+                None => None,
+            },
+        })
+    }
+}
+
+fn uploaded<const N: usize>(device: &Device, specs: &[TensorMapSpec<5>; N]) -> Result<TensorMaps<N>, GpuError> {
+    let maps: Result<Vec<TensorMap>, _> = specs.iter().map(|spec| TensorMap::new(device, spec)).collect();
+    let maps = maps?;
+    TensorMaps::upload(device, &core::array::from_fn(|index| maps[index]))
 }
 
 impl AttentionPlan {
@@ -133,17 +160,10 @@ impl<T: Element> AttentionPrepared<T> {
         o: &mut DeviceHeadsViewMut<'_, T>,
         lse: Option<&mut DeviceDenseViewMut<'_, f32>>,
     ) -> Result<(), Error> {
-        let placed = |view: DeviceHeadsView<'_, T>| placed::<T>(view.ptr(), view.shape(), view.strides());
-        let tensors = Tensors { q: placed(q), k: placed(k), v: placed(v), o: placed(o.as_view()) };
-        self.plan.check_tensors(tensors)?;
-        let lse = match lse {
-            Some(lse) => {
-                let placed = lse.placed();
-                self.plan.problem().check_lse(placed.shape)?;
-                placed.address
-            }
-            None => DevicePtr::NULL,
-        };
+        let tensors = Tensors { q: q.placed(), k: k.placed(), v: v.placed(), o: o.as_view().placed() };
+        let lse = lse.map(|lse| lse.placed());
+        self.plan.check_tensors(tensors, lse.map(|lse| lse.shape))?;
+        let lse = lse.map_or(DevicePtr::NULL, |lse| lse.address);
         if self.plan.num_tiles() == 0 {
             return Ok(());
         }
@@ -169,11 +189,12 @@ impl<T: Element> AttentionPrepared<T> {
         stream: &Stream,
         pass: &Pass,
         prepared: &PreparedPass,
-        maps: &TensorMaps<NUM_MAPS>,
+        maps: &PassMaps,
         workspace: Workspace,
         lse: DevicePtr,
     ) -> Result<(), GpuError> {
-        let [map_q, map_o, map_k, map_v, map_key, map_value] = maps.addresses();
+        let [map_q, map_o, map_k, map_v] = maps.tiles.addresses();
+        let [map_key, map_value] = maps.rows.as_ref().map_or([DevicePtr::NULL; 2], TensorMaps::addresses);
         let arguments = self.plan.arguments(pass, prepared.lists(), workspace, lse);
         let params = (
             map_q,
@@ -239,20 +260,12 @@ impl<T: Element> AttentionPrepared<T> {
     }
 
     /// The maps of tensors that lie so, by pass.
-    fn maps_for(&self, tensors: Tensors) -> Result<Arc<[TensorMaps<NUM_MAPS>]>, GpuError> {
+    fn maps_for(&self, tensors: Tensors) -> Result<Arc<[PassMaps]>, GpuError> {
         self.maps.get_or(tensors, || {
-            let maps_of = |pass: &Pass| {
-                let [q, o, k, v, key, value] =
-                    self.plan.maps(pass, tensors).map(|spec| TensorMap::new(&self.device, &spec));
-                TensorMaps::upload(&self.device, &[q?, o?, k?, v?, key?, value?])
-            };
+            let maps_of = |pass| PassMaps::new(&self.device, self.plan.maps(pass, tensors));
             self.plan.passes().iter().map(maps_of).collect()
         })
     }
-}
-
-fn placed<T: Element>(address: DevicePtr, shape: HeadsShape, strides: HeadsStrides) -> PlacedHeads {
-    PlacedHeads { address, shape, strides, dtype: T::DTYPE }
 }
 
 impl<T: Element> fmt::Debug for AttentionPrepared<T> {

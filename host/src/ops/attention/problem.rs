@@ -59,6 +59,10 @@ impl fmt::Display for Window {
 ///
 /// Query head h uses head h / (query heads / key heads) of K and V. A row that sees no key gets O = 0 and a log-sum-exp of
 /// minus infinity.
+///
+/// Nothing of one sequence reaches another, whatever it holds. Within a sequence NaN and infinity of Q and K take the way that
+/// IEEE 754 prescribes. Those of V may also reach rows whose window hides their key, if these or rows near them see a key near
+/// it: kernels meet keys in tiles, and 0 times NaN is NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
     /// Sequences of Q and O.
@@ -69,15 +73,15 @@ pub struct Attention {
     pub num_query_heads: usize,
     /// Heads of K and V.
     pub num_key_heads: usize,
-    /// D.
+    /// D: elements of a row of Q, K, V and O; a multiple of 8, at most [`MAX_HEAD_DIM`].
     pub head_dim: usize,
-    /// The type of Q, K, V and O.
+    /// The type of Q, K, V and O: bf16 or f16.
     pub dtype: Dtype,
     /// The keys that a row sees.
     pub window: Window,
-    /// The factor of the scores Q K^T.
+    /// The factor of the scores Q K^T, positive.
     pub scale: f32,
-    /// Scaled scores s become `softcap` tanh(s / `softcap`).
+    /// Scaled scores s become `softcap` tanh(s / `softcap`); positive.
     pub softcap: Option<f32>,
 }
 
@@ -97,12 +101,13 @@ impl Attention {
         }
     }
 
-    /// The same problem with other keys.
+    /// The same problem with the keys and values of other sequences, as many as there are of queries.
     pub fn with_keys(self, keys: Sequences) -> Self {
         Self { keys, ..self }
     }
 
-    /// The same problem with fewer heads of keys.
+    /// The same problem with `num_key_heads` heads of K and V, which divide the heads of Q: each is shared by as many query
+    /// heads.
     pub fn with_key_heads(self, num_key_heads: usize) -> Self {
         Self { num_key_heads, ..self }
     }
@@ -191,8 +196,8 @@ impl Attention {
         if let Some(softcap) = self.softcap.filter(|&softcap| !is_factor(softcap) || !is_factor(self.scale / softcap)) {
             return Err(AttentionError::Softcap { softcap });
         }
-        self.queries.check()?;
-        self.keys.check()?;
+        self.queries.check(AttentionTensor::Q)?;
+        self.keys.check(AttentionTensor::K)?;
         let (queries, keys) = (self.queries.num_sequences(), self.keys.num_sequences());
         if queries != keys {
             return Err(AttentionError::NumSequences { queries, keys });
@@ -297,9 +302,12 @@ mod tests {
         says(problem().with_softcap(0.0), "the softcap is 0, but must be a positive number");
         says(problem().with_keys(Sequences::of_lengths(&[1, 2, 3])), "there are queries of 2 sequences, but keys of 3");
         let packed = |offsets: &[usize]| problem().with_keys(Sequences::Packed { offsets: offsets.to_vec() });
-        says(packed(&[1, 2, 3]), "the first sequence begins at 1, but must at 0");
-        says(packed(&[0, 5, 3]), "sequence 1 begins at 5 and ends at 3: offsets must not decrease");
-        assert!(packed(&[]).check().is_err());
+        says(packed(&[1, 2, 3]), "the first packed sequence of K begins at token 1, but must begin at 0");
+        says(packed(&[0, 5, 3]), "sequence 1 of K begins at token 5 and ends at 3: offsets must not decrease");
+        let none = "packed sequences have one offset more than there are sequences, but K has none at all";
+        says(packed(&[]), none);
+        let decreasing = Attention { queries: Sequences::Packed { offsets: vec![0, 4, 2] }, ..problem() };
+        says(decreasing, "sequence 1 of Q begins at token 4 and ends at 2: offsets must not decrease");
     }
 
     #[test]

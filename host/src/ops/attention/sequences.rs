@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::AttentionError;
+use super::{AttentionError, AttentionTensor};
 
 /// The sequences of a batch, of queries or of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,14 +81,15 @@ impl Sequences {
     }
 
     /// Whether offsets begin at 0 and do not decrease.
-    pub(super) fn check(&self) -> Result<(), AttentionError> {
+    pub(super) fn check(&self, tensor: AttentionTensor) -> Result<(), AttentionError> {
         let Self::Packed { offsets } = self else { return Ok(()) };
         match offsets.first() {
             Some(0) => {}
-            first => return Err(AttentionError::FirstOffset { found: first.map(|&first| first as u64) }),
+            first => return Err(AttentionError::FirstOffset { tensor, found: first.map(|&first| first as u64) }),
         }
         match offsets.windows(2).position(|pair| pair[1] < pair[0]) {
             Some(sequence) => Err(AttentionError::OffsetsDecrease {
+                tensor,
                 sequence: sequence as u64,
                 begin: offsets[sequence] as u64,
                 end: offsets[sequence + 1] as u64,

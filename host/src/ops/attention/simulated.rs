@@ -1,10 +1,11 @@
 //! A plan in the simulator.
 
 use super::AttentionPlan;
-use super::launch::{Lists, NUM_MAPS, PlacedHeads, Tensors, Workspace};
+use super::launch::{Lists, Maps, Tensors, Workspace};
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::{DenseViewMut, HeadsView, HeadsViewMut};
+use crate::ops::PlacedHeads;
 #[cfg(doc)]
 use crate::ops::attention::AttentionError;
 use crate::sim::{Report, Simulated, SimulatedMemory};
@@ -34,10 +35,7 @@ impl AttentionPlan {
             v: upload(&mut memory, "V", v),
             o: upload(&mut memory, "O", o.as_view()),
         };
-        self.check_tensors(tensors)?;
-        if let Some(lse) = &lse {
-            self.problem().check_lse(lse.shape)?;
-        }
+        self.check_tensors(tensors, lse.as_ref().map(|lse| lse.shape))?;
         if self.num_tiles() == 0 {
             return Ok(Report::default());
         }
@@ -56,9 +54,10 @@ impl AttentionPlan {
                 blocks: memory.upload("lists of keys", &pass.entries().blocks),
                 columns: memory.upload("columns", &pass.entries().columns),
             };
-            let mut maps = [DevicePtr::NULL; NUM_MAPS];
-            for (address, spec) in maps.iter_mut().zip(self.maps(pass, tensors)) {
-                *address = memory.tensor_map(&spec)?;
+            let Maps { tiles, rows } = self.maps(pass, tensors);
+            let mut maps = [DevicePtr::NULL; 6];
+            for (address, spec) in maps.iter_mut().zip(tiles.iter().chain(rows.iter().flatten())) {
+                *address = memory.tensor_map(spec)?;
             }
             let (simulate, grid) = (pass.configuration().simulate, [pass.grid(), 1, 1]);
             let launched = hopper_sim::launch(pass.configuration().spec, grid, memory.get(), device.schedule(), || {

@@ -93,8 +93,20 @@ impl CountedLists {
         }
     }
 
+    /// As [`row`](Self::row), ascending.
+    pub(super) fn sorted_row(&self, row: usize) -> Vec<usize> {
+        let mut list: Vec<usize> = self.row(row).iter().map(|&index| index as usize).collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// Entries of all lists together.
+    pub(super) fn num_entries(&self) -> u64 {
+        self.counts.iter().map(|&count| count as u64).sum()
+    }
+
     /// Whether there is a list for each of `extents`, within its room, with numbers under `end`.
-    pub(super) fn check(&self, list: KeyListName, extents: ListExtents, end: usize) -> Result<(), KeyListError> {
+    fn check(&self, list: KeyListName, extents: ListExtents, end: usize) -> Result<(), KeyListError> {
         if self.counts.is_empty() && self.indices.is_empty() {
             return Ok(());
         }
@@ -120,6 +132,21 @@ impl CountedLists {
             None => Ok(()),
         }
     }
+}
+
+/// Whether two lists of each of `extents` are within their room and under `end`, and no keys count twice: `find_twice` looks
+/// at a block of queries.
+pub(super) fn check_lists(
+    extents: ListExtents,
+    end: usize,
+    lists: [(KeyListName, &CountedLists); 2],
+    find_twice: impl Fn(usize) -> Option<KeyListError> + Sync + Send,
+) -> Result<(), KeyListError> {
+    for (name, list) in lists {
+        list.check(name, extents, end)?;
+    }
+    let twice = (0..extents.rows()).into_par_iter().find_map_first(find_twice);
+    twice.map_or(Ok(()), Err)
 }
 
 /// For each block of queries, the blocks of keys that its rows see: full ones, and partial ones.
@@ -163,11 +190,10 @@ impl BlockLists {
         full: CountedLists,
         partial: CountedLists,
     ) -> Result<Self, KeyListError> {
-        full.check(KeyListName::FullBlocks, extents, num_key_blocks)?;
-        partial.check(KeyListName::PartialBlocks, extents, num_key_blocks)?;
         let lists = Self { block, extents, num_key_blocks, full, partial };
-        let twice = (0..extents.rows()).into_par_iter().find_map_first(|row| lists.find_duplicate(row));
-        twice.map_or(Ok(lists), Err)
+        let named = [(KeyListName::FullBlocks, &lists.full), (KeyListName::PartialBlocks, &lists.partial)];
+        check_lists(extents, num_key_blocks, named, |row| lists.find_duplicate(row))?;
+        Ok(lists)
     }
 
     fn find_duplicate(&self, row: usize) -> Option<KeyListError> {
@@ -272,7 +298,7 @@ impl BlockLists {
 
     /// Pairs of a block of queries and a block of keys that it lists.
     pub fn num_blocks(&self) -> u64 {
-        self.full.counts.iter().chain(&self.partial.counts).map(|&count| count as u64).sum()
+        self.full.num_entries() + self.partial.num_entries()
     }
 
     /// Where the listed blocks of a block of queries begin, ascending.

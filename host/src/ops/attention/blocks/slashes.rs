@@ -1,7 +1,6 @@
 //! Vertical and slash: blocks along diagonals, and single columns.
 
-use rayon::prelude::*;
-
+use super::lists::check_lists;
 use super::{BlockSize, CountedLists, KeyListError, KeyListName, ListExtents};
 
 /// Keys of a block.
@@ -47,29 +46,22 @@ impl VerticalSlash {
         blocks: CountedLists,
         columns: CountedLists,
     ) -> Result<Self, KeyListError> {
-        blocks.check(KeyListName::Blocks, extents, num_keys)?;
-        columns.check(KeyListName::Columns, extents, num_keys)?;
         let lists = Self { extents, num_keys, blocks, columns };
-        let twice = (0..extents.rows()).into_par_iter().find_map_first(|row| lists.find_twice(row));
-        twice.map_or(Ok(lists), Err)
+        let named = [(KeyListName::Blocks, &lists.blocks), (KeyListName::Columns, &lists.columns)];
+        check_lists(extents, num_keys, named, |row| lists.find_twice(row))?;
+        Ok(lists)
     }
 
     /// A key that would count twice.
     fn find_twice(&self, row: usize) -> Option<KeyListError> {
-        let sorted = |list: &[i32]| {
-            let mut list = list.to_vec();
-            list.sort_unstable();
-            list
-        };
         let place = self.extents.place(row);
-        let blocks = sorted(self.blocks.row(row));
-        if let Some(&[first, second]) = blocks.array_windows().find(|[a, b]| ((b - a) as usize) < SLASH_BLOCK.tokens())
-        {
-            return Some(KeyListError::Overlap { place, first: i64::from(first), second: i64::from(second) });
+        let blocks = self.blocks.sorted_row(row);
+        if let Some(&[first, second]) = blocks.array_windows().find(|[a, b]| b - a < SLASH_BLOCK.tokens()) {
+            return Some(KeyListError::Overlap { place, first: first as i64, second: second as i64 });
         }
-        let columns = sorted(self.columns.row(row));
+        let columns = self.columns.sorted_row(row);
         let &[index, _] = columns.array_windows().find(|[a, b]| a == b)?;
-        Some(KeyListError::Duplicate { list: KeyListName::Columns, place, index: i64::from(index) })
+        Some(KeyListError::Duplicate { list: KeyListName::Columns, place, index: index as i64 })
     }
 
     /// What there are lists of.
@@ -84,18 +76,12 @@ impl VerticalSlash {
 
     /// Blocks that all blocks of queries list together, and columns.
     pub fn num_blocks_and_columns(&self) -> (u64, u64) {
-        let sum = |lists: &CountedLists| lists.counts.iter().map(|&count| count as u64).sum();
-        (sum(&self.blocks), sum(&self.columns))
+        (self.blocks.num_entries(), self.columns.num_entries())
     }
 
     /// Where the blocks of a block of queries begin, ascending, and its columns outside of them, ascending.
     pub(super) fn keys_of(&self, row: usize) -> (Vec<usize>, Vec<usize>) {
-        let sorted = |lists: &CountedLists| {
-            let mut list: Vec<usize> = lists.row(row).iter().map(|&key| key as usize).collect();
-            list.sort_unstable();
-            list
-        };
-        let (blocks, mut columns) = (sorted(&self.blocks), sorted(&self.columns));
+        let (blocks, mut columns) = (self.blocks.sorted_row(row), self.columns.sorted_row(row));
         columns.retain(|&column| {
             let before = blocks.partition_point(|&start| start <= column);
             before == 0 || column - blocks[before - 1] >= SLASH_BLOCK.tokens()
