@@ -7,8 +7,9 @@
 //! asymmetry where a law is symmetric. So whoever shows a result on one says "look-alike": [`Lookalike::label`] does.
 //!
 //! Rows and entries (both halves of a symmetric matrix) are those of the list of 414 SuiteSparse matrices that DTC-SpMM
-//! (Fan, Wang and Chu, ASPLOS 2024) publishes with its code. The greatest lengths are what publications say of the
-//! matrices where they say it, not counted in their files, and met within a quarter.
+//! (Fan, Wang and Chu, ASPLOS 2024) publishes with its code. The greatest lengths are as publications give them;
+//! nobody has checked them against the files here, and they are met within a quarter. `docs/look-alikes.md` has a table of what
+//! came out.
 
 mod edges;
 mod lattice;

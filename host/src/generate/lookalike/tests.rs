@@ -59,7 +59,7 @@ fn shrunk(matrix: &Lookalike, divisor: u64) -> (Rule, Size) {
         Rule::Mesh(mesh) if divisor > 2 => {
             size.num_entries = size.num_entries * 97 / 100;
             if let Some(junctions) = mesh.junctions.as_mut().filter(|junctions| junctions.every > 1000) {
-                junctions.every = junctions.every / 4;
+                junctions.every /= 4;
             }
         }
         Rule::Mesh(_) | Rule::Roads(_) | Rule::Strips(_) => {}
