@@ -1,15 +1,4 @@
 //! Look-alikes of matrices that papers measure on: generated, at full size, where the files are not at hand.
-//!
-//! A look-alike has the rows of the matrix whose name it bears, its number of entries within 1 %, and what decides how
-//! fast a product is: rows of about the same mean and greatest length, and rows that share their columns with those near
-//! them as matrices of its kind do. It is **not** that matrix. Not reproduced are the values, the exact places, the order
-//! that its makers gave the rows, communities and other structure beyond what the law in [`Lookalike::law`] says, and
-//! asymmetry where a law is symmetric. So whoever shows a result on one says "look-alike": [`Lookalike::label`] does.
-//!
-//! Rows and entries (both halves of a symmetric matrix) are those of the list of 414 SuiteSparse matrices that DTC-SpMM
-//! (Fan, Wang and Chu, ASPLOS 2024) publishes with its code. The greatest lengths are as publications give them;
-//! nobody has checked them against the files here, and they are met within a quarter. `docs/look-alikes.md` has a table of what
-//! came out.
 
 mod edges;
 mod lattice;
@@ -72,6 +61,17 @@ impl fmt::Display for LookalikeKind {
 }
 
 /// A matrix that can be imitated. All are square.
+///
+/// A look-alike has the rows of the matrix whose name it bears, its number of entries within 1 %, and what decides how
+/// fast a product is: rows of about the same mean and greatest length, and rows that share their columns with those near
+/// them as matrices of its kind do. It is **not** that matrix. Not reproduced are the values, the exact places, the order
+/// that its makers gave the rows, communities and other structure beyond what [`Lookalike::law`] says, and asymmetry where
+/// a law is symmetric. So whoever shows a result on one says "look-alike": [`Lookalike::label`] does.
+///
+/// Rows and entries (both halves of a symmetric matrix) are those of the list of 414 SuiteSparse matrices that DTC-SpMM
+/// (Fan, Wang and Chu, ASPLOS 2024) publishes with its code. The greatest lengths are as publications give them; nobody has
+/// checked them against the files here, and they are met within a quarter. `docs/look-alikes.md` has a table of what came
+/// out.
 ///
 /// ```
 /// use hopper_sparse::generate::Lookalike;

@@ -42,7 +42,7 @@ impl Webs {
                     } else if stream.unit() < self.local {
                         first + stream.below(pages).min(stream.below(pages))
                     } else {
-                        // Another factor than the rows' own: the longest row is not the most popular page.
+                        // From the other end: the page with the most links is not also the most popular one.
                         num_pages - 1 - scatter.place(popular.rank(stream.unit()))
                     } as u32);
                 }
