@@ -1,13 +1,15 @@
 //! Generated matrices: their structure, their seeds, and the words that ask for them.
 
 use hopper_sparse::formats::{BlockShape, Csr, CsrPattern, FillStatistics};
-use hopper_sparse::generate::{Generator, GeneratorError, GeneratorSpec, banded, blocks, fem, rmat, uniform};
+use hopper_sparse::generate::{
+    Generator, GeneratorError, GeneratorSpec, Lookalike, banded, blocks, fem, rmat, uniform,
+};
 
 fn generate(text: &str) -> Csr<f32> {
     GeneratorSpec::parse(text).and_then(|spec| spec.generate()).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-const SPECS: [&str; 12] = [
+const SPECS: [&str; 13] = [
     "fem:3000",
     "fem:1",
     "fem:0",
@@ -20,6 +22,7 @@ const SPECS: [&str; 12] = [
     "uniform:500x300,0.01",
     "uniform:50x30,0.9",
     "uniform:0x30,0.5",
+    "lookalike:coAuthorsCiteseer",
 ];
 
 #[test]
@@ -130,10 +133,18 @@ fn specifications_are_read_and_written() {
 }
 
 #[test]
+fn look_alikes_are_labelled() {
+    let spec = GeneratorSpec::parse("lookalike:CANT").expect("in whatever case");
+    assert_eq!((spec.to_string().as_str(), spec.label().as_str()), ("lookalike:cant", "cant (look-alike)"));
+    assert_eq!(GeneratorSpec { seed: 4, ..spec }.label(), "cant (look-alike), seed=4");
+    assert_eq!(GeneratorSpec::parse("fem:30").expect("good").label(), "fem:30");
+}
+
+#[test]
 fn bad_specifications_give_a_sentence() {
     for (text, sentence) in [
-        ("", "no generator is called ``; there are fem, rmat, banded, blocks and uniform"),
-        ("mesh:5", "no generator is called `mesh`; there are fem, rmat, banded, blocks and uniform"),
+        ("", "no generator is called ``; there are fem, rmat, banded, blocks, uniform and lookalike"),
+        ("mesh:5", "no generator is called `mesh`; there are fem, rmat, banded, blocks, uniform and lookalike"),
         ("fem", "found 0 arguments; it is written fem:ROWS, as in fem:20000, and may end with ,seed=NUMBER"),
         ("fem:1,2", "found 2 arguments; it is written fem:ROWS, as in fem:20000, and may end with ,seed=NUMBER"),
         ("fem:x", "expected a whole number of at most 32 bits, found `x`; it is written fem:ROWS, as in fem:20000"),
@@ -161,6 +172,9 @@ fn bad_specifications_give_a_sentence() {
     ] {
         assert_eq!(GeneratorSpec::parse(text).map_err(|error| error.to_string()), Err(sentence.to_owned()), "{text}");
     }
+    let unknown = GeneratorSpec::parse("lookalike:cont").expect_err("not in the table").to_string();
+    assert!(unknown.starts_with("no look-alike is called `cont`; there are cant, consph, "), "{unknown}");
+    assert!(Lookalike::all().iter().all(|matrix| unknown.contains(matrix.name())), "{unknown}");
     let shape = GeneratorSpec::parse("blocks:9x9,8x8,0.5").expect_err("not offered");
     assert!(matches!(shape, GeneratorError::Block(_)), "{shape:?}");
 }

@@ -151,9 +151,11 @@ Generated matrices (with ,seed=NUMBER behind one, --seed is for B and C alone):
   banded:ROWS,HALF          every entry at most HALF off the diagonal
   blocks:MxK,RxC,DENSITY    dense RxC blocks at random places, a part DENSITY (0 to 1) of all
   uniform:MxK,DENSITY       single entries at random places
+  lookalike:NAME            of the size and kind of a SuiteSparse matrix, which it is not; lookalike:? names them
 
 Examples:
   hopper-sparse spmm --gen fem:20000 --cols 128 --check
+  hopper-sparse spmm --gen lookalike:cant --cols 128
   hopper-sparse spmm --gen blocks:8192x8192,128x64,0.1 --cols 8192 --format bcsr:128x64 --backend gpu
   hopper-sparse spmm bcsstk33.mtx --cols 128 --format csr --dtype f32 --backend gpu --check
   hopper-sparse spmm weights.safetensors --cols 512 --b-layout col --c-layout col --json
@@ -332,7 +334,11 @@ impl From<LayoutArg> for Layout {
     }
 }
 
-fn parse_cols(text: &str) -> Result<usize, String> {
+/// A number of columns: at least one.
+///
+/// # Errors
+/// What is expected.
+pub fn parse_cols(text: &str) -> Result<usize, String> {
     match text.parse::<u32>() {
         Ok(0) => Err("a product with 0 columns has nothing to compute; N is at least 1".to_owned()),
         Ok(cols) => Ok(cols as usize),

@@ -51,7 +51,7 @@ fn generate(spec: &GeneratorSpec, seed: u64) -> Result<Input> {
     let matrix = spec.generate().map_err(CliError::failure)?.cast();
     let seconds = start.elapsed().as_secs_f64();
     spinner.finish_and_clear();
-    Ok(Input { name: spec.to_string(), kind: "generated".to_owned(), matrix, dtype: None, block: None, seconds })
+    Ok(Input { name: spec.label(), kind: "generated".to_owned(), matrix, dtype: None, block: None, seconds })
 }
 
 /// Reads a matrix file of either kind.

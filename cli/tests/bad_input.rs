@@ -194,3 +194,26 @@ fn more_memory_than_there_is() {
         .refused(1)
         .saying("memory");
 }
+
+#[test]
+fn a_bench_of_nothing() {
+    let folder = folder();
+    let bench = |arguments: &[&str]| run_in(folder.path(), &[&["bench", "spmm"], arguments].concat());
+    bench(&["--cols", "0"]).refused(2).saying("at least 1");
+    bench(&["--cols", "32,many"]).refused(2).saying("whole number");
+    bench(&["--suite", "unreal"]).refused(2).saying("real, lookalike");
+    bench(&["--suite", "real"]).refused(2).saying("--matrices DIR");
+    bench(&["--suite", "real", "--matrices", "."]).refused(2).saying("holds no .mtx");
+    bench(&["--suite", "lookalike", "--matrices", "none"]).refused(1).saying("none");
+    run_in(folder.path(), &["spmm", "--gen", "lookalike:cont", "--cols", "4"]).refused(2).saying("cant, consph");
+}
+
+#[test]
+fn a_look_alike_is_called_one() {
+    let folder = folder();
+    let listed = run_in(folder.path(), &["bench", "spmm", "--cols", "8", "--only", "cant", "--list"]).succeeded();
+    assert!(listed.stdout.starts_with("cant (look-alike) n8 "), "{}", listed.stdout);
+    let shown = run_in(folder.path(), &["spmm", "--gen", "lookalike:ASIC_320ks", "--cols", "1", "--repeat", "1"]);
+    let shown = shown.succeeded().stdout;
+    assert!(shown.contains("ASIC_320ks (look-alike)"), "{shown}");
+}

@@ -6,6 +6,7 @@ use super::error::BenchError;
 use super::operands::Verdict;
 use super::record::{Row, Status};
 use super::session::{Progress, Settings};
+use super::workload::is_named;
 use crate::random::Random;
 use crate::statistics::Summary;
 
@@ -213,8 +214,8 @@ fn take_samples(
         contender.launches = Launches { lead, timed };
         Ok(())
     });
-    let peer = contenders.iter().find(|contender| is_peer(&sampling.rows[contender.row]));
-    let limit_us = peer.map_or(f64::INFINITY, |peer| 2.0 * peer.warm_us);
+    let peers = contenders.iter().filter(|contender| is_peer(&sampling.rows[contender.row]));
+    let limit_us = peers.map(|peer| 2.0 * peer.warm_us).reduce(f64::min).unwrap_or(f64::INFINITY);
     let (mut fast, mut slow): (Vec<_>, Vec<_>) =
         contenders.drain(..).partition(|contender| contender.warm_us <= limit_us);
     for group in [&mut fast, &mut slow] {
@@ -300,14 +301,41 @@ fn summarise(row: &mut Row, contender: &Contender<'_>) {
     }
 }
 
-/// Whether the row is that of the peer which its speed-ups are relative to.
+/// Whether the row is that of a peer which the speed-ups may be relative to.
 fn is_peer(row: &Row) -> bool {
-    row.implementation == row.peer
+    is_named(&row.peer, &row.implementation)
 }
 
+/// The speed-ups over the fastest peer, which each row then names.
 fn add_speedups(rows: &mut [Row]) {
-    let Some(peer_us) = rows.iter().find(|row| is_peer(row)).and_then(|row| row.median_us) else { return };
+    let timed = rows.iter().filter(|row| is_peer(row)).filter_map(|row| Some((row.median_us?, &row.implementation)));
+    let fastest = timed.min_by(|(left, _), (right, _)| left.total_cmp(right));
+    let Some((peer_us, peer)) = fastest.map(|(median, name)| (median, name.clone())) else { return };
     for row in rows {
         row.speedup = row.median_us.map(|median| peer_us / median);
+        row.peer.clone_from(&peer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_peers_the_fastest_counts() {
+        let row = |implementation: &str, median_us| Row {
+            implementation: implementation.to_owned(),
+            peer: "vendor/*".to_owned(),
+            median_us,
+            ..Row::default()
+        };
+        let mut rows =
+            [row("ours/a", Some(2.0)), row("vendor/a", Some(9.0)), row("vendor/b", Some(3.0)), row("vendor/c", None)];
+        add_speedups(&mut rows);
+        assert_eq!(rows.each_ref().map(|row| row.speedup), [Some(1.5), Some(1.0 / 3.0), Some(1.0), None]);
+        assert!(rows.iter().all(|row| row.peer == "vendor/b"));
+        let mut rows = [row("ours/a", Some(2.0)), row("vendor/c", None)];
+        add_speedups(&mut rows);
+        assert_eq!((rows[0].speedup, rows[0].peer.as_str()), (None, "vendor/*"));
     }
 }

@@ -47,6 +47,11 @@ pub enum BenchError {
         /// The folder given, if one was.
         folder: Option<PathBuf>,
     },
+    /// Numbers of columns were asked for, and the suite's workloads have their own.
+    FixedColumns {
+        /// The suite.
+        suite: &'static str,
+    },
     /// A file or folder cannot be read or written.
     File {
         /// Which.
@@ -101,6 +106,7 @@ impl BenchError {
                 | Self::UnknownImplementation { .. }
                 | Self::UnknownWorkload { .. }
                 | Self::NoMatrices { .. }
+                | Self::FixedColumns { .. }
         )
     }
 }
@@ -127,6 +133,12 @@ impl fmt::Display for BenchError {
             }
             Self::NoMatrices { folder: Some(folder) } => {
                 write!(f, "{} holds no .mtx or .mtx.gz file", folder.display())
+            }
+            Self::FixedColumns { suite } => {
+                write!(
+                    f,
+                    "each workload of the suite `{suite}` has its own number of columns: --cols is for suites of matrices"
+                )
             }
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Record { path, line, expected } => {

@@ -1,8 +1,10 @@
-//! A workload's matrix, read from a Matrix Market file.
+//! A workload's matrix, read from a Matrix Market file or made to look like one.
 
 use std::path::Path;
 
 use half::{bf16, f16};
+use hopper_sparse::formats::Csr;
+use hopper_sparse::generate::Lookalike;
 use hopper_sparse::io::matrix_market::{self, ReadOptions};
 use hopper_sparse::{Dtype, Element};
 
@@ -29,12 +31,25 @@ fn read_as<T: Element>(
     let loaded = matrix_market::read::<T>(path, &ReadOptions::default());
     let loaded = loaded.map_err(|error| BenchError::Library(error.into()))?;
     let csr = loaded.matrix.try_to_csr().map_err(|error| BenchError::Library(error.into()))?;
-    let entries = Compressed {
+    Ok((csr.num_rows(), csr.num_cols(), compressed(&csr, elements)))
+}
+
+/// The entries of a look-alike, rounded to `dtype`.
+pub fn imitate(matrix: &Lookalike, seed: u64, dtype: Dtype) -> Compressed {
+    let csr = matrix.generate(seed);
+    match dtype {
+        Dtype::Bf16 => compressed(&csr.cast(), Elements::Bf16),
+        Dtype::F16 => compressed(&csr.cast(), Elements::F16),
+        Dtype::F32 | Dtype::F64 => compressed(&csr, Elements::F32),
+    }
+}
+
+fn compressed<T: Element>(csr: &Csr<T>, elements: impl FnOnce(Vec<T>) -> Elements) -> Compressed {
+    Compressed {
         row_offsets: csr.row_offsets().to_vec(),
         col_indices: csr.col_indices().to_vec(),
         values: elements(csr.values().to_vec()),
-    };
-    Ok((csr.num_rows(), csr.num_cols(), entries))
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 #![cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "half of the harness serves implementations on a device"))]
 
 mod arena;
+mod args;
 mod attention;
 mod attention_check;
 #[cfg(feature = "gpu")]
@@ -23,6 +24,8 @@ mod implementations;
 mod limits;
 mod machine;
 mod matrix_file;
+mod matrix_sets;
+mod means;
 mod on_cpu;
 mod operands;
 mod peer;
@@ -40,4 +43,5 @@ mod vendor;
 mod workload;
 mod workspace;
 
-pub use run::{BenchArgs, run};
+pub use args::BenchArgs;
+pub use run::run;

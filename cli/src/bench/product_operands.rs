@@ -107,6 +107,9 @@ impl ProductOperands {
                 (product.m, product.k) = (num_rows, num_cols);
                 Stored::Entries(entries)
             }
+            Source::Lookalike(matrix) => {
+                Stored::Entries(super::matrix_file::imitate(matrix, product.seed, product.dtype))
+            }
         };
         let stream = random.next_u64();
         let b = Elements::from_fn(product.dtype, product.k * product.n, |index| Random::at(stream, index as u64));

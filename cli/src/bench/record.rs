@@ -159,6 +159,8 @@ record! {
     suite: String,
     /// The workload.
     workload: String,
+    /// What a product's matrix comes from; empty where that is not known.
+    class: String,
     /// The operation.
     operation: String,
     /// The implementation.
@@ -215,7 +217,7 @@ record! {
     spread_pct: Option<f64>,
     /// TFLOP/s of the operations that it carries out.
     tflops: Option<f64>,
-    /// The peer that the speed-up is relative to.
+    /// The peer that the speed-up is relative to: of several, the fastest in this run.
     peer: String,
     /// The peer's median over this one's, in the same run.
     speedup: Option<f64>,

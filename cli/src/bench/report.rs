@@ -2,21 +2,24 @@
 
 use std::fmt::Write;
 
+use super::means::means;
 use super::record::{Row, Status};
 use crate::statistics::geometric_mean;
 
 /// Columns, aligned: the first to the left, the others to the right.
 #[derive(Default)]
-struct Grid {
+pub(super) struct Grid {
     rows: Vec<Vec<String>>,
 }
 
 impl Grid {
-    fn push(&mut self, cells: impl IntoIterator<Item = String>) {
+    /// Adds a row.
+    pub(super) fn push(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    fn render(&self, indent: &str, out: &mut String) {
+    /// Writes the rows.
+    pub(super) fn render(&self, indent: &str, out: &mut String) {
         let num_columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         // A row of two cells is a name and a sentence: the sentence is not part of the columns.
         let widths: Vec<usize> = (0..num_columns)
@@ -79,6 +82,7 @@ pub fn table(rows: &[Row]) -> String {
         );
     }
     out.push_str(&ratios(rows));
+    out.push_str(&means(rows));
     out
 }
 
@@ -118,14 +122,16 @@ fn ratios(rows: &[Row]) -> String {
     out
 }
 
-fn is_ours(row: &Row) -> bool {
+/// Whether the row is that of an implementation of this library.
+pub(super) fn is_ours(row: &Row) -> bool {
     row.implementation.starts_with("ours/")
 }
 
 fn title(row: &Row) -> String {
     let problem = if row.operation == "attention" { attention_title(row) } else { product_title(row) };
     let peer = if row.peer.is_empty() { "nobody" } else { &row.peer };
-    format!("{}: {problem}, {} cache; speed-up over {peer}", row.workload, row.cache)
+    let class = if row.class.is_empty() { String::new() } else { format!(" ({})", row.class) };
+    format!("{}{class}: {problem}, {} cache; speed-up over {peer}", row.workload, row.cache)
 }
 
 fn attention_title(row: &Row) -> String {

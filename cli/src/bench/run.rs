@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::{Args, Subcommand};
 use hopper_sparse::Dtype;
 
 use super::arena::Arena;
+use super::args::{BenchArgs, HowArgs, Verb};
 use super::attention_operands::AttentionOperands;
 use super::contest::{self, Entrant};
 use super::error::BenchError;
@@ -18,87 +18,9 @@ use super::record::{self, Row, Status};
 use super::registry::{self, Registered};
 use super::report;
 use super::session::{Progress, Session, Settings};
-use super::suite::{Suite, parse_dtype, suite_names};
+use super::suite::{Suite, suite_names};
 use super::workload::{Problem, Workload};
-use super::workspace::Cache;
 use crate::error::CliError;
-
-/// `hopper-sparse bench`
-#[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
-pub struct BenchArgs {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  hopper-sparse bench list
-  hopper-sparse bench run smoke
-  hopper-sparse bench run spmm-blocks --csv record.csv
-  hopper-sparse bench run spmm-blocks --only 8192-10 --implementations ours,vendor/gemm --rounds 50
-  hopper-sparse bench run suitesparse --matrices DIR
-  hopper-sparse bench run attention --only causal --dtype f16
-  hopper-sparse bench compare before.csv after.csv
-
-cuBLASLt and cuSPARSE are looked for at run time: LD_LIBRARY_PATH must name their folders. Peers in a process of their
-own want python3 with torch on PATH.
-Exit codes: 0 done, 1 a wrong result or a failure, 2 the request cannot be served.";
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Show suites, workloads and implementations
-    List,
-    /// Check every implementation of a suite, then time those that are right
-    Run(RunArgs),
-    /// Show two records side by side
-    Compare {
-        /// The earlier record
-        before: PathBuf,
-        /// The later record
-        after: PathBuf,
-    },
-}
-
-/// `hopper-sparse bench run`
-#[derive(Args, Debug)]
-struct RunArgs {
-    /// The suite: see `bench list`
-    suite: String,
-    /// Only workloads with this in their name; `=NAME` for one of exactly that name
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
-    /// Only implementations whose names start so, separated by commas, also ones that the suite does not name
-    #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
-    implementations: Vec<String>,
-    /// The element type of all operands, in place of the suite's: bf16, f16 or f32
-    #[arg(long, value_parser = parse_dtype)]
-    dtype: Option<Dtype>,
-    /// The folder whose .mtx files a suite of matrices multiplies
-    #[arg(long, value_name = "DIR")]
-    matrices: Option<PathBuf>,
-    /// Samples of each implementation
-    #[arg(long, value_name = "R", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
-    /// Stop sampling a workload after this many seconds, with 5 rounds at least
-    #[arg(long, value_name = "S", default_value_t = 30.0)]
-    max_seconds: f64,
-    /// Whether launches find their operands in the L2 cache
-    #[arg(long, value_enum, default_value_t = Cache::Cold)]
-    cache: Cache,
-    /// Which GPU, counted from 0
-    #[arg(long, value_name = "I", default_value_t = 0)]
-    device: u32,
-    /// The commit for the record; else HOPPER_COMMIT, else what git says
-    #[arg(long)]
-    commit: Option<String>,
-    /// Write the record as CSV, anew after each workload
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Write the record as JSON, anew after each workload
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
 
 /// What a finished command has to say.
 #[derive(Debug)]
@@ -130,7 +52,8 @@ impl Outcome {
 pub fn run(args: &BenchArgs) -> Result<Outcome, BenchError> {
     match &args.verb {
         Verb::List => Ok(Outcome { text: list()?, has_failures: false }),
-        Verb::Run(args) => run_suite(args),
+        Verb::Run(args) => run_suite(&args.suite, &args.how),
+        Verb::Spmm(args) => run_suite(args.suite.name(), &args.how),
         Verb::Compare { before, after } => {
             let text = report::comparison(&record::read_csv(before)?, &record::read_csv(after)?);
             Ok(Outcome { text, has_failures: false })
@@ -161,10 +84,26 @@ fn list() -> Result<String, BenchError> {
     Ok(text)
 }
 
-fn run_suite(args: &RunArgs) -> Result<Outcome, BenchError> {
-    let mut plan = plan(args)?;
+/// What would be measured: a line for each workload.
+fn listing(plan: &[Planned]) -> String {
+    let mut text = String::new();
+    for (workload, implementations) in plan {
+        let class = workload.class.as_deref().unwrap_or("");
+        let _ = writeln!(text, "{:36} {class:16} {}", workload.name, workload.problem);
+        let names: Vec<_> = implementations.iter().map(|implementation| implementation.name()).collect();
+        let _ =
+            writeln!(text, "    {}; speed-up over {}", names.join(", "), workload.peer.as_deref().unwrap_or("nobody"));
+    }
+    text
+}
+
+fn run_suite(suite: &str, args: &HowArgs) -> Result<Outcome, BenchError> {
+    let mut plan = plan(suite, args)?;
+    if args.list {
+        return Ok(Outcome { text: listing(&plan), has_failures: false });
+    }
     let settings = Settings {
-        suite: args.suite.clone(),
+        suite: suite.to_owned(),
         rounds: args.rounds as usize,
         max_seconds: args.max_seconds.max(0.0),
         cache: args.cache,
@@ -261,7 +200,7 @@ fn start_peers(plan: &mut [Planned], session: &Session, progress: &Progress) {
 type Planned = (Workload, Vec<Registered>);
 
 /// What the command line asks for.
-fn plan(args: &RunArgs) -> Result<Vec<Planned>, BenchError> {
+fn plan(suite: &str, args: &HowArgs) -> Result<Vec<Planned>, BenchError> {
     let asked = chosen_implementations(args)?;
     let implementations = |workload: &Workload| -> Vec<Registered> {
         let all = match &asked {
@@ -270,7 +209,7 @@ fn plan(args: &RunArgs) -> Result<Vec<Planned>, BenchError> {
         };
         all.into_iter().filter(|one| one.operation() == workload.problem.operation()).collect()
     };
-    let workloads = chosen_workloads(args)?;
+    let workloads = chosen_workloads(suite, args)?;
     Ok(workloads.into_iter().map(|workload| (workload.clone(), implementations(&workload))).collect())
 }
 
@@ -287,8 +226,8 @@ fn device_dtypes(plan: &[Planned]) -> Vec<Dtype> {
     dtypes
 }
 
-fn chosen_workloads(args: &RunArgs) -> Result<Vec<Workload>, BenchError> {
-    let mut workloads = Suite::load(&args.suite)?.workloads(args.matrices.as_deref())?;
+fn chosen_workloads(suite: &str, args: &HowArgs) -> Result<Vec<Workload>, BenchError> {
+    let mut workloads = Suite::load(suite)?.with_cols(&args.cols)?.workloads(args.matrices.as_deref())?;
     if let Some(only) = &args.only {
         workloads.retain(|workload| match only.strip_prefix('=') {
             Some(name) => workload.name == name,
@@ -307,11 +246,11 @@ fn chosen_workloads(args: &RunArgs) -> Result<Vec<Workload>, BenchError> {
 }
 
 /// The implementations that the command line names; `None` where the workloads' own are meant.
-fn chosen_implementations(args: &RunArgs) -> Result<Option<Vec<Registered>>, BenchError> {
+fn chosen_implementations(args: &HowArgs) -> Result<Option<Vec<Registered>>, BenchError> {
     if args.implementations.is_empty() { Ok(None) } else { registry::select(&args.implementations).map(Some) }
 }
 
-fn write_records(args: &RunArgs, rows: &[Row]) -> Result<(), BenchError> {
+fn write_records(args: &HowArgs, rows: &[Row]) -> Result<(), BenchError> {
     let write = |path: &Path, text: String| {
         fs::write(path, text).map_err(|source| BenchError::File { path: path.to_owned(), source })
     };
@@ -389,6 +328,9 @@ mod tests {
             &["run", "smoke", "--only", "nothing"],
             &["run", "smoke", "--implementations", "nothing"],
             &["run", "suitesparse"],
+            &["run", "smoke", "--cols", "8"],
+            &["spmm", "--suite", "real"],
+            &["spmm", "--only", "nothing"],
         ] {
             let error = bench(args).expect_err("nothing of that name");
             assert!(error.is_usage(), "{args:?}: {error}");
@@ -403,6 +345,43 @@ mod tests {
             .expect("it runs");
         assert!(outcome.text.contains("naive/spmm/cpu") && !outcome.text.contains("ours/"), "{}", outcome.text);
         assert!(!outcome.text.contains("one-column"), "{}", outcome.text);
+    }
+
+    #[test]
+    fn files_are_multiplied_once_for_each_number_of_columns_and_end_with_means() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = "%%MatrixMarket matrix coordinate real symmetric\n4 4 4\n1 1 2\n2 2 1\n4 1 0.5\n4 4 3\n";
+        for name in ["bcsstk09.mtx", "luxembourg.mtx"] {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        }
+        let (csv, matrices) = (folder.path().join("a.csv"), folder.path().to_str().expect("UTF-8"));
+        let asked = ["--matrices", matrices, "--cols", "3,1", "--implementations", "ours/spmm/csr-cpu,naive/spmm/cpu"];
+        let mut args = vec!["spmm", "--suite", "real", "--dtype", "f32", "--rounds", "5"];
+        args.extend(asked);
+        args.extend(["--csv", csv.to_str().expect("UTF-8")]);
+        let outcome = bench(&args).expect("it runs");
+        assert!(!outcome.has_failures, "{}", outcome.text);
+        let rows = record::read_csv(&csv).expect("a record");
+        assert_eq!(rows.len(), 2 * 2 * 2);
+        assert!(rows.iter().all(|row| row.status == Status::Right && row.suite == "real"), "{}", outcome.text);
+        let first = &rows[0];
+        assert_eq!(
+            (first.workload.as_str(), first.class.as_str(), first.n),
+            ("bcsstk09 n1", "finite-elements", Some(1))
+        );
+        // The peer is a vendor's: without a GPU there is no speed-up, and so no mean.
+        assert_eq!(first.peer, "vendor/spmm/cusparse-*");
+        assert!(!outcome.text.contains("geometric means"), "{}", outcome.text);
+    }
+
+    #[test]
+    fn a_listing_measures_nothing_and_needs_no_gpu() {
+        let outcome =
+            bench(&["spmm", "--cols", "32,512", "--list", "--implementations", "ours/spmm"]).expect("it lists");
+        assert!(outcome.text.contains("nlpkkt80 (look-alike) n512"), "{}", outcome.text);
+        assert!(outcome.text.contains("1062400 x 32 x 1062400"), "{}", outcome.text);
+        assert!(outcome.text.contains("ours/spmm/csr"), "{}", outcome.text);
+        assert!(!outcome.has_failures);
     }
 
     #[test]

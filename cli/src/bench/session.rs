@@ -110,6 +110,7 @@ impl Session {
             date,
             suite: settings.suite.clone(),
             workload: workload.name.clone(),
+            class: workload.class.clone().unwrap_or_default(),
             operation: workload.problem.operation().to_string(),
             implementation: implementation.to_owned(),
             cache: settings.cache.name().to_owned(),

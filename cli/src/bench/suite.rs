@@ -2,11 +2,13 @@
 //!
 //! A suite is a file of `bench/workloads/`, kept inside the program so that one file can be carried to a machine
 //! with a GPU. Its `[defaults]` fill in what a `[[workload]]` leaves out; `[matrices]` asks for one workload for each
-//! Matrix Market file of a folder, `[grid]` for one for each head size, mask and length.
+//! Matrix Market file of a folder, `[lookalikes]` for one for each look-alike, both once for each of `cols` where it is
+//! given, and `[grid]` for one for each head size, mask and length. `[classes]` says what files come from.
 
 use core::fmt;
 use core::str::FromStr;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, Layout};
@@ -16,6 +18,7 @@ use serde::Deserialize;
 
 use super::attention::{AttentionWorkload, Listed, Mask};
 use super::error::BenchError;
+use super::matrix_sets::{self, Member};
 use super::workload::{Operation, Problem, Product, Source, Workload};
 
 /// A suite as its file says it, not yet expanded.
@@ -33,6 +36,8 @@ const SUITES: &[(&str, &str)] = &[
     ("spmm-blocks", include_str!("../../../bench/workloads/spmm-blocks.toml")),
     ("attention", include_str!("../../../bench/workloads/attention.toml")),
     ("smoke", include_str!("../../../bench/workloads/smoke.toml")),
+    ("real", include_str!("../../../bench/workloads/real.toml")),
+    ("lookalike", include_str!("../../../bench/workloads/lookalike.toml")),
     ("suitesparse", include_str!("../../../bench/workloads/suitesparse.toml")),
 ];
 
@@ -59,11 +64,27 @@ impl Suite {
         Ok(Self { name, about: file.about.clone(), file })
     }
 
-    /// The suite's workloads. `matrices` is the folder whose files a suite with `[matrices]` multiplies.
+    /// The same with other numbers of columns; none leaves it as it is.
     ///
     /// # Errors
-    /// [`BenchError::NoMatrices`] where such a suite has no folder or the folder no `.mtx` file;
-    /// [`BenchError::Incomplete`] where a workload lacks a field that no default gives.
+    /// [`BenchError::FixedColumns`] where it is no suite of matrices.
+    pub fn with_cols(mut self, cols: &[usize]) -> Result<Self, BenchError> {
+        if !cols.is_empty() {
+            let mut sets: Vec<_> = [&mut self.file.matrices, &mut self.file.lookalikes].into_iter().flatten().collect();
+            if sets.is_empty() {
+                return Err(BenchError::FixedColumns { suite: self.name });
+            }
+            sets.iter_mut().for_each(|entry| entry.cols = Some(cols.to_vec()));
+        }
+        Ok(self)
+    }
+
+    /// The suite's workloads. `matrices` is the folder whose files a suite with `[matrices]` multiplies, and where one with
+    /// `[lookalikes]` looks for the files that they imitate.
+    ///
+    /// # Errors
+    /// [`BenchError::NoMatrices`] where the former has no folder or the folder no `.mtx` file; [`BenchError::File`] where
+    /// it cannot be read; [`BenchError::Incomplete`] where a workload lacks a field that no default gives.
     pub fn workloads(&self, matrices: Option<&Path>) -> Result<Vec<Workload>, BenchError> {
         let mut all = Vec::new();
         for entry in &self.file.workload {
@@ -74,39 +95,62 @@ impl Suite {
             all.push(self.complete(name, &entry, None)?);
         }
         if let Some(entry) = &self.file.matrices {
-            for path in matrix_files(matrices)? {
-                let name = path.file_stem().unwrap_or_default().to_string_lossy();
-                let name = name.strip_suffix(".mtx").unwrap_or(&name).to_owned();
-                all.push(self.complete(name, entry, Some(path))?);
+            for member in matrix_sets::files(matrices)? {
+                self.push_member(member, entry, &mut all)?;
+            }
+        }
+        if let Some(entry) = &self.file.lookalikes {
+            for member in matrix_sets::lookalikes(matrices)? {
+                self.push_member(member, entry, &mut all)?;
             }
         }
         Ok(all)
     }
 
-    fn complete(&self, name: String, entry: &Entry, path: Option<PathBuf>) -> Result<Workload, BenchError> {
+    /// A matrix of a set, once for each number of columns; where several are asked for, the names have them.
+    fn push_member(&self, member: Member, entry: &Entry, all: &mut Vec<Workload>) -> Result<(), BenchError> {
+        let listed = |(class, names): (&String, &Vec<String>)| names.contains(&member.label).then(|| class.clone());
+        let class = self.file.classes.iter().find_map(listed).or(member.class);
+        let Some(mut cols) = entry.cols.clone().or(self.file.defaults.cols.clone()) else {
+            all.push(Workload { class, ..self.complete(member.label, entry, Some(member.source))? });
+            return Ok(());
+        };
+        cols.sort_unstable();
+        cols.dedup();
+        for n in cols {
+            let name = format!("{} n{n}", member.label);
+            let entry = Entry { n: Some(n), ..entry.clone() };
+            let workload = self.complete(name, &entry, Some(member.source.clone()))?;
+            all.push(Workload { class: class.clone(), ..workload });
+        }
+        Ok(())
+    }
+
+    fn complete(&self, name: String, entry: &Entry, source: Option<Source>) -> Result<Workload, BenchError> {
         let defaults = &self.file.defaults;
         let entry = entry.clone().or(defaults);
         let operation = entry.operation.ok_or(self.missing("operation"))?;
         let problem = match operation {
-            Operation::Spmm => Problem::Product(self.product(&entry, path)?),
+            Operation::Spmm => Problem::Product(self.product(&entry, source)?),
             Operation::Attention => Problem::Attention(self.attention(&entry)?),
         };
         let implementations = entry.implementations.ok_or(self.missing("implementations"))?;
-        Ok(Workload { name, problem, implementations, peer: entry.peer })
+        Ok(Workload { name, class: None, problem, implementations, peer: entry.peer })
     }
 
     fn missing(&self, field: &'static str) -> BenchError {
         BenchError::Incomplete { suite: self.name, field }
     }
 
-    fn product(&self, entry: &Entry, path: Option<PathBuf>) -> Result<Product, BenchError> {
+    fn product(&self, entry: &Entry, source: Option<Source>) -> Result<Product, BenchError> {
         let density = || entry.density.ok_or(self.missing("density"));
-        let source = match (path, entry.block) {
-            (Some(path), _) => Source::File(path),
+        let source = match (source, entry.block) {
+            (Some(source), _) => source,
             (None, Some(Block(block))) => Source::Blocks { block, density: density()? },
             (None, None) => Source::Uniform { density: density()? },
         };
         let size = |value: Option<usize>, field| match (&source, value) {
+            (Source::Lookalike(matrix), _) => Ok(matrix.num_rows()),
             (_, Some(value)) => Ok(value),
             (Source::File(_), None) => Ok(0),
             (_, None) => Err(self.missing(field)),
@@ -153,25 +197,6 @@ impl Suite {
     }
 }
 
-/// The Matrix Market files of a folder, by name.
-fn matrix_files(folder: Option<&Path>) -> Result<Vec<PathBuf>, BenchError> {
-    let folder = folder.ok_or(BenchError::NoMatrices { folder: None })?;
-    let unreadable = |source| BenchError::File { path: folder.to_owned(), source };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let name = path.to_string_lossy();
-        if name.ends_with(".mtx") || name.ends_with(".mtx.gz") {
-            files.push(path);
-        }
-    }
-    if files.is_empty() {
-        return Err(BenchError::NoMatrices { folder: Some(folder.to_owned()) });
-    }
-    files.sort();
-    Ok(files)
-}
-
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteFile {
@@ -182,6 +207,10 @@ struct SuiteFile {
     workload: Vec<Entry>,
     grid: Option<Grid>,
     matrices: Option<Entry>,
+    lookalikes: Option<Entry>,
+    /// By class, the names of files that come from there.
+    #[serde(default)]
+    classes: BTreeMap<String, Vec<String>>,
 }
 
 /// Workloads of attention for each head size, mask and length, all of the same number of tokens and of columns.
@@ -247,6 +276,7 @@ entry! {
     operation: Operation,
     m: usize,
     n: usize,
+    cols: Vec<usize>,
     k: usize,
     density: f64,
     block: Block,
@@ -342,7 +372,10 @@ impl fmt::Display for ParseNameError {
 mod tests {
     use std::collections::HashSet;
 
+    use hopper_sparse::generate::Lookalike;
+
     use super::*;
+    use crate::bench::workload::is_named;
 
     const MINIMAL: &str = r#"
         about = "one"
@@ -456,7 +489,8 @@ mod tests {
                     assert!(found.is_some(), "{name}: nobody is called {implementation}");
                 }
                 let peer = workload.peer.as_ref().expect("every workload has a peer");
-                assert!(workload.implementations.contains(peer), "{name}: {} lacks its peer", workload.name);
+                let mut peers = workload.implementations.iter().filter(|implementation| is_named(peer, implementation));
+                assert!(peers.next().is_some(), "{name}: {} lacks its peer", workload.name);
             }
         }
     }
@@ -473,5 +507,38 @@ mod tests {
         let workloads = suite.workloads(Some(folder.path())).expect("two files");
         let names: Vec<_> = workloads.iter().map(|workload| workload.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
+    }
+
+    #[test]
+    fn look_alikes_say_that_they_are_and_come_once_for_each_number_of_columns() {
+        let suite = Suite::load("lookalike").expect("it parses").with_cols(&[96, 8, 96]).expect("a suite of matrices");
+        let workloads = suite.workloads(None).expect("no folder is needed");
+        assert_eq!(workloads.len(), 2 * Lookalike::all().len());
+        for (workload, n) in workloads.iter().zip([8, 96].into_iter().cycle()) {
+            assert!(workload.name.ends_with(&format!(" (look-alike) n{n}")), "{}", workload.name);
+            assert!(workload.class.is_some());
+            let product = product(workload);
+            assert_eq!((product.n, product.m), (n, product.k));
+            assert!(product.m > 0);
+        }
+        let cant = workloads.iter().find(|workload| workload.name == "cant (look-alike) n8").expect("it is there");
+        assert_eq!(cant.problem.to_string(), "62451 x 8 x 62451");
+        assert!(matches!(
+            Suite::load("smoke").and_then(|suite| suite.with_cols(&[8])),
+            Err(BenchError::FixedColumns { suite: "smoke" })
+        ));
+    }
+
+    #[test]
+    fn a_file_is_of_the_class_that_the_suite_says() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["bcsstk33.mtx", "nobody.mtx", "roadNet-CA.mtx"] {
+            std::fs::write(folder.path().join(name), "").expect("a file");
+        }
+        let suite = Suite::load("real").and_then(|suite| suite.with_cols(&[128])).expect("a suite of matrices");
+        let workloads = suite.workloads(Some(folder.path())).expect("three files");
+        let classes: Vec<_> = workloads.iter().map(|workload| workload.class.as_deref()).collect();
+        assert_eq!(classes, [Some("finite-elements"), None, Some("road")]);
+        assert_eq!(workloads[0].name, "bcsstk33 n128");
     }
 }

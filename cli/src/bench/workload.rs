@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, Layout};
+use hopper_sparse::generate::Lookalike;
 use serde::Deserialize;
 
 use super::attention::AttentionWorkload;
@@ -45,6 +46,8 @@ pub enum Source {
     },
     /// A Matrix Market file; `m` and `k` are its own.
     File(PathBuf),
+    /// A look-alike; `m` and `k` are its own.
+    Lookalike(&'static Lookalike),
 }
 
 /// One problem and who solves it.
@@ -52,12 +55,20 @@ pub enum Source {
 pub struct Workload {
     /// Unique in its suite.
     pub name: String,
+    /// What the matrix comes from, where that is known: the report has means for each class.
+    pub class: Option<String>,
     /// What is computed.
     pub problem: Problem,
     /// The implementations to compare, in the order of the report.
     pub implementations: Vec<String>,
-    /// The implementation whose time the others' speed-up is relative to.
+    /// The implementation whose time the others' speed-up is relative to; with `*` at its end, the fastest of those whose
+    /// names begin so.
     pub peer: Option<String>,
+}
+
+/// Whether `peer`, as [`Workload::peer`] names it, means the implementation `name`.
+pub fn is_named(peer: &str, name: &str) -> bool {
+    peer.strip_suffix('*').map_or(name == peer, |prefix| name.starts_with(prefix))
 }
 
 /// What is computed.
@@ -98,6 +109,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Product(Product { n, source: Source::File(path), .. }) => write!(f, "{} x {n}", path.display()),
             Self::Product(Product { m, n, k, .. }) => write!(f, "{m} x {n} x {k}"),
             Self::Attention(attention) => attention.fmt(f),
         }
@@ -132,7 +144,7 @@ impl Product {
     pub fn block(&self) -> Option<BlockShape> {
         match self.source {
             Source::Blocks { block, .. } => Some(block),
-            Source::Uniform { .. } | Source::File(_) => None,
+            Source::Uniform { .. } | Source::File(_) | Source::Lookalike(_) => None,
         }
     }
 

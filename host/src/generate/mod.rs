@@ -2,9 +2,11 @@
 //!
 //! Values are multiples of 2^-23, uniform in [-1, 1).
 
+mod lookalike;
 mod random;
 mod spec;
 
+pub use lookalike::{Lookalike, LookalikeKind};
 pub use spec::{Generator, GeneratorError, GeneratorSpec};
 
 use rayon::prelude::*;
@@ -13,10 +15,15 @@ use crate::formats::{BlockShape, Csr, CsrPattern};
 use random::{Stream, distinct};
 
 /// What random numbers are drawn for.
-const VALUES: u64 = 1;
-const EDGES: u64 = 2;
-const BLOCKS: u64 = 3;
-const ELEMENTS: u64 = 4;
+mod purpose {
+    pub(super) const VALUES: u64 = 1;
+    pub(super) const EDGES: u64 = 2;
+    pub(super) const BLOCKS: u64 = 3;
+    pub(super) const ELEMENTS: u64 = 4;
+    pub(super) const COUPLINGS: u64 = 5;
+    pub(super) const JUNCTIONS: u64 = 6;
+    pub(super) const LINKS: u64 = 7;
+}
 
 /// Rows that one task generates.
 const ROWS_PER_TASK: usize = 1024;
@@ -43,7 +50,7 @@ pub fn fem(num_rows: u32, seed: u64) -> Csr<f32> {
             }
         }
     });
-    with_values(pattern, |row, col| position(row.min(col), row.max(col)), seed)
+    with_values(pattern, symmetric_position, seed)
 }
 
 /// The adjacency matrix of a power-law graph: R-MAT with 2^`scale` nodes and `edges_per_row` draws a node, whose
@@ -58,7 +65,7 @@ pub fn rmat(scale: u32, edges_per_row: u32, seed: u64) -> Csr<f32> {
     let mut edges: Vec<u64> = (0..size as u64)
         .into_par_iter()
         .flat_map_iter(|index| {
-            let mut stream = Stream::new(seed, EDGES, index);
+            let mut stream = Stream::new(seed, purpose::EDGES, index);
             (0..edges_per_row).map(move |_| rmat_edge(scale.min(31), &mut stream))
         })
         .collect();
@@ -99,7 +106,7 @@ pub fn banded(num_rows: u32, half_bandwidth: u32, seed: u64) -> Csr<f32> {
 pub fn blocks(num_rows: u32, num_cols: u32, block: BlockShape, density: f64, seed: u64) -> Csr<f32> {
     let (num_rows, num_cols) = (num_rows as usize, num_cols as usize);
     let (block_rows, block_cols) = (num_rows.div_ceil(block.rows), num_cols.div_ceil(block.cols));
-    let chosen = choose(seed, BLOCKS, block_rows as u64 * block_cols as u64, density);
+    let chosen = choose(seed, purpose::BLOCKS, block_rows as u64 * block_cols as u64, density);
     let width = block_cols.max(1) as u64;
     let place = |number: u64| ((number / width) as usize, (number % width) as u32);
     let coarse = from_positions(block_rows, block_cols, &chosen, place);
@@ -118,7 +125,7 @@ pub fn blocks(num_rows: u32, num_cols: u32, block: BlockShape, density: f64, see
 /// Single entries at random places: exactly `density` of all elements (rounded to whole elements; 0 to 1), every
 /// choice equally likely.
 pub fn uniform(num_rows: u32, num_cols: u32, density: f64, seed: u64) -> Csr<f32> {
-    let chosen = choose(seed, ELEMENTS, u64::from(num_rows) * u64::from(num_cols), density);
+    let chosen = choose(seed, purpose::ELEMENTS, u64::from(num_rows) * u64::from(num_cols), density);
     let width = u64::from(num_cols.max(1));
     let place = |number: u64| ((number / width) as usize, (number % width) as u32);
     let pattern = from_positions(num_rows as usize, num_cols as usize, &chosen, place);
@@ -134,6 +141,11 @@ fn choose(seed: u64, purpose: u64, total: u64, density: f64) -> Vec<u64> {
 /// The number that an element's value is drawn by.
 fn position(row: usize, col: usize) -> u64 {
     (row as u64) << 32 | col as u64
+}
+
+/// The same for an element and its mirror image.
+fn symmetric_position(row: usize, col: usize) -> u64 {
+    position(row.min(col), row.max(col))
 }
 
 /// A pattern whose rows are listed one by one, ascending.
@@ -178,7 +190,7 @@ fn from_positions(
 
 /// Draws the value of each entry by the number that `key` makes of its place.
 fn with_values(pattern: CsrPattern, key: impl Fn(usize, usize) -> u64 + Sync, seed: u64) -> Csr<f32> {
-    let value = |row: usize, col: u32| Stream::new(seed, VALUES, key(row, col as usize)).signed_unit();
+    let value = |row: usize, col: u32| Stream::new(seed, purpose::VALUES, key(row, col as usize)).signed_unit();
     let offsets = pattern.row_offsets();
     let values = (0..pattern.num_rows())
         .into_par_iter()

@@ -35,6 +35,11 @@ impl Stream {
         ((self.next() as u128 * bound as u128) >> 64) as u64
     }
 
+    /// A multiple of 2^-53 in [0, 1), each equally likely.
+    pub(super) const fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// A multiple of 2^-23 in [-1, 1), each equally likely.
     pub(super) const fn signed_unit(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{banded, blocks, fem, rmat, uniform};
+use super::{Lookalike, banded, blocks, fem, rmat, uniform};
 use crate::formats::{BlockShape, Csr, FormatError};
 use crate::io::Excerpt;
 use crate::memory::require_memory;
@@ -50,12 +50,14 @@ pub enum Generator {
         /// Share of elements that are there, 0 to 1.
         density: f64,
     },
+    /// See [`Lookalike`].
+    Lookalike(&'static Lookalike),
 }
 
 /// A generated matrix: what, and from which seed.
 ///
-/// As a text: `fem:ROWS`, `rmat:SCALE,EDGES`, `banded:ROWS,HALF`, `blocks:ROWSxCOLS,BLOCK,DENSITY` or
-/// `uniform:ROWSxCOLS,DENSITY`, each with `,seed=NUMBER` behind it if the seed is not 0.
+/// As a text: `fem:ROWS`, `rmat:SCALE,EDGES`, `banded:ROWS,HALF`, `blocks:ROWSxCOLS,BLOCK,DENSITY`,
+/// `uniform:ROWSxCOLS,DENSITY` or `lookalike:NAME`, each with `,seed=NUMBER` behind it if the seed is not 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GeneratorSpec {
     /// What to generate.
@@ -65,12 +67,13 @@ pub struct GeneratorSpec {
 }
 
 /// What the generators are called and take, in the order of [`Generator`].
-const USAGES: [(&str, &str); 5] = [
+const USAGES: [(&str, &str); 6] = [
     ("fem", "fem:ROWS, as in fem:20000"),
     ("rmat", "rmat:SCALE,EDGES, as in rmat:15,8"),
     ("banded", "banded:ROWS,HALF, as in banded:10000,32"),
     ("blocks", "blocks:ROWSxCOLS,BLOCK,DENSITY, as in blocks:8192x8192,128x64,0.1"),
     ("uniform", "uniform:ROWSxCOLS,DENSITY, as in uniform:4096x4096,0.01"),
+    ("lookalike", "lookalike:NAME, as in lookalike:cant"),
 ];
 
 /// Why a text specifies no matrix, or why it is not generated.
@@ -98,6 +101,11 @@ pub enum GeneratorError {
         /// What stands there.
         found: Excerpt,
     },
+    /// No look-alike has this name.
+    UnknownLookalike {
+        /// The name found.
+        found: Excerpt,
+    },
     /// A block shape that is none.
     Block(FormatError),
     /// The matrix would not fit memory.
@@ -111,12 +119,12 @@ impl fmt::Display for GeneratorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { found } => {
-                write!(f, "no generator is called {found}; there are")?;
-                for (index, (name, _)) in USAGES.iter().enumerate() {
-                    let separator = ["", ",", ",", ",", " and"][index];
-                    write!(f, "{separator} {name}")?;
-                }
-                Ok(())
+                write!(f, "no generator is called {found}; there are ")?;
+                write_list(f, USAGES.iter().map(|(name, _)| *name))
+            }
+            Self::UnknownLookalike { found } => {
+                write!(f, "no look-alike is called {found}; there are ")?;
+                write_list(f, Lookalike::all().iter().map(Lookalike::name))
             }
             Self::Arguments { usage, found } => {
                 write!(f, "found {found} arguments; it is written {usage}, and may end with ,seed=NUMBER")
@@ -130,6 +138,18 @@ impl fmt::Display for GeneratorError {
             }
         }
     }
+}
+
+/// Names, the last behind `and`.
+fn write_list(f: &mut fmt::Formatter<'_>, mut names: impl ExactSizeIterator<Item = &'static str>) -> fmt::Result {
+    if let Some(first) = names.next() {
+        f.write_str(first)?;
+    }
+    while let Some(name) = names.next() {
+        let separator = if names.len() == 0 { " and " } else { ", " };
+        write!(f, "{separator}{name}")?;
+    }
+    Ok(())
 }
 
 impl std::error::Error for GeneratorError {}
@@ -215,6 +235,12 @@ impl GeneratorSpec {
                 let block = BlockShape::parse(arguments.words[1]).map_err(GeneratorError::Block)?;
                 Generator::Blocks { num_rows, num_cols, block, density: arguments.density(2)? }
             }
+            "lookalike" => {
+                arguments.expect(1)?;
+                let name = arguments.words[0];
+                let unknown = || GeneratorError::UnknownLookalike { found: Excerpt::new(name.as_bytes()) };
+                Generator::Lookalike(Lookalike::find(name).ok_or_else(unknown)?)
+            }
             _ => {
                 arguments.expect(2)?;
                 let (num_rows, num_cols) = arguments.size(0)?;
@@ -222,6 +248,15 @@ impl GeneratorSpec {
             }
         };
         Ok(Self { generator, seed })
+    }
+
+    /// What a report calls the matrix: its text, or the name of the matrix that it imitates and that it is a look-alike.
+    pub fn label(&self) -> String {
+        match self.generator {
+            Generator::Lookalike(matrix) if self.seed == 0 => matrix.label(),
+            Generator::Lookalike(matrix) => format!("{}, seed={}", matrix.label(), self.seed),
+            _ => self.to_string(),
+        }
     }
 
     /// Entries that the matrix has, or a bound on them.
@@ -236,6 +271,8 @@ impl GeneratorSpec {
             | Generator::Uniform { num_rows, num_cols, density } => {
                 (f64::from(num_rows) * f64::from(num_cols) * density) as u128
             }
+            // Graphs are drawn edge by edge before they are sorted by rows.
+            Generator::Lookalike(matrix) => u128::from(matrix.num_entries()) * 2,
         }
     }
 
@@ -246,6 +283,7 @@ impl GeneratorSpec {
             | Generator::Blocks { num_rows, .. }
             | Generator::Uniform { num_rows, .. } => num_rows.into(),
             Generator::Rmat { scale, .. } => 1 << scale.min(31),
+            Generator::Lookalike(matrix) => matrix.num_rows() as u64,
         }
     }
 
@@ -266,6 +304,7 @@ impl GeneratorSpec {
                 blocks(num_rows, num_cols, block, density, seed)
             }
             Generator::Uniform { num_rows, num_cols, density } => uniform(num_rows, num_cols, density, seed),
+            Generator::Lookalike(matrix) => matrix.generate(seed),
         })
     }
 }
@@ -288,6 +327,7 @@ impl fmt::Display for GeneratorSpec {
                 write!(f, "blocks:{num_rows}x{num_cols},{block},{density}")
             }
             Generator::Uniform { num_rows, num_cols, density } => write!(f, "uniform:{num_rows}x{num_cols},{density}"),
+            Generator::Lookalike(matrix) => write!(f, "lookalike:{}", matrix.name()),
         }?;
         if self.seed == 0 { Ok(()) } else { write!(f, ",seed={}", self.seed) }
     }
