@@ -18,5 +18,6 @@ pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
     let combined = attention::COMBINED.iter().map(|combined| combined.spec);
     let bcsr = bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
     let csr = csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
-    attention.chain(combined).chain(bcsr).chain(csr).chain(probe::specs())
+    let csr_combined = core::iter::once(csr::COMBINED.spec);
+    attention.chain(combined).chain(bcsr).chain(csr).chain(csr_combined).chain(probe::specs())
 }
