@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
 use hopper_sparse::ops::bcsr::{BcsrSpmm, Cluster};
-use hopper_sparse::ops::csr::CsrSpmm;
+use hopper_sparse::ops::csr::{CsrSpmm, RowSharing};
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::sim::{Mode, Schedule, Simulated};
 use hopper_sparse::{Element, Result, bf16, f16};
@@ -21,7 +21,7 @@ use kernels_gpu::bcsr::{BLayout, CONFIGURATIONS, Configuration, Dtype};
 use suite::operands::{Buffer, Padding, Random, Sparse, SparseArrays};
 use suite::products::{self, Runner};
 use suite::schedules::Schedules;
-use suite::{Case, Format, Placement, Specials};
+use suite::{Case, Format, Placement, Specials, csr_rows};
 
 /// So few that each works on several tiles.
 const MULTIPROCESSORS: u32 = 2;
@@ -85,12 +85,13 @@ impl Runner for InSimulator {
 
     fn multiply_csr<T: Element, U: Element>(
         &self,
+        sharing: RowSharing,
         (alpha, beta): (f64, f64),
         a: CsrView<'_, T>,
         b: DenseView<'_, T>,
         c: &mut DenseViewMut<'_, U>,
     ) -> Result<()> {
-        let plan = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout()).plan(&a)?;
+        let plan = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout()).plan_with(&a, sharing)?;
         let device = self.schedules.device();
         plan.simulate(&device, &a, alpha as f32, b, beta as f32, c)?;
         Self::check(&device);
@@ -227,6 +228,22 @@ fn the_suite_of_blocks() {
 #[test]
 fn every_csr_kernel_and_width() {
     products::check_csr_widths(&InSimulator::of_any_schedule(), (19, 40));
+}
+
+/// Long rows in parts, in both orders.
+#[test]
+fn csr_long_rows() {
+    csr_rows::check_long_rows(&InSimulator::of_any_schedule());
+}
+
+#[test]
+fn csr_rows_of_note() {
+    csr_rows::check_rows_of_note(&InSimulator::of_any_schedule());
+}
+
+#[test]
+fn csr_bits_depend_on_the_row_and_the_column() {
+    csr_rows::check_bits_of_rows(&InSimulator::of_any_schedule());
 }
 
 /// Both layouts of B and C, with and without space between lines.
