@@ -2,10 +2,11 @@
 
 use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16};
+use hopper_std::hint::opaque;
 use hopper_std::kernel;
 use hopper_std::thread;
 
-use super::config::{Arguments, Columns, Configuration, Dtype, MIN_BLOCKS, THREADS, workspace_stride};
+use super::config::{Arguments, Columns, Configuration, Dtype, MIN_BLOCKS, THREADS, UNSPLIT_LOG2, workspace_stride};
 use super::element::Element;
 use super::epilogue::Target;
 use super::reader::{Packed, Place, Reader, Spread};
@@ -47,19 +48,22 @@ impl<E: Element> Arguments<E> {
             }
         };
         // SAFETY: there is one more offset than there are rows.
-        let (begin, end) = unsafe { (self.row_offsets.get(row), self.row_offsets.get(row + 1)) };
-        let begin = begin + (u64::from(part) << part_log2);
-        let part_len = 1 << part_log2;
-        let mut len = end - begin;
-        if len > part_len {
-            let Destination::Part(_) = destination else { return None };
-            len = part_len;
+        let (mut begin, end) = unsafe { (self.row_offsets.get(row), self.row_offsets.get(row + 1)) };
+        // A row has at most one entry for each column.
+        let mut len = (end - begin) as u32;
+        // A part's length less one: all ones.
+        let part_mask = u32::MAX >> (UNSPLIT_LOG2 - part_log2);
+        if let Destination::Part(_) = destination {
+            begin += u64::from(part) << part_log2;
+            let left = (end - begin) as u32;
+            len = if left - 1 > part_mask { part_mask + 1 } else { left };
+        } else if len.saturating_sub(1) > part_mask {
+            return None;
         }
         if self.alpha == 0.0 {
             len = 0;
         }
-        // A row has at most one entry for each column.
-        Some(Work { entries: Entries::new(self, begin, len as u32), destination })
+        Some(Work { entries: Entries::new(self, begin, len), destination })
     }
 }
 
@@ -81,12 +85,14 @@ unsafe fn multiply<E: Element, R: Reader<E, COLS>, const COLS: usize>(
     // SAFETY: the entries are A's.
     let sums = unsafe { work.entries.multiply::<R, COLS>(&reader) };
     let Arguments { num_cols, alpha, beta, c_col_stride: col_stride, .. } = *arguments;
-    let row_of_c = |row: u32| u64::from(row).wrapping_mul(arguments.c_row_stride) as usize;
+    // NOTE: nothing of it is computed ahead of the loop over entries, which wants the registers.
+    let row_of_c = |row: u32| u64::from(opaque(row)).wrapping_mul(arguments.c_row_stride) as usize;
     // SAFETY: C has the type that `output` says, and a row for each of A; the workspace has one for each part.
     unsafe {
         match work.destination {
             Destination::Part(part) => {
-                let row = arguments.workspace.wrapping_add((u64::from(part) * workspace_stride(num_cols)) as usize);
+                let part = u64::from(opaque(part));
+                let row = arguments.workspace.wrapping_add((part * workspace_stride(num_cols)) as usize);
                 let target = Target { row, col_stride: 1, num_cols, alpha: 1.0, beta: 0.0 };
                 store::<f32, E, R, COLS>(target, place, first, sums);
             }

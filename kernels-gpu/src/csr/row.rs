@@ -20,8 +20,8 @@ pub struct Entries<E> {
     before: u32,
     /// From the begin of that group to the end of the last entry: 0 where there is none.
     end: u32,
-    /// From the begin of that group to the end of the arrays, or the largest number.
-    readable: u32,
+    /// From the begin of that group to the end of the last group that has one of these entries and is within the arrays.
+    loadable: u32,
 }
 
 impl<E: Element> Entries<E> {
@@ -30,13 +30,16 @@ impl<E: Element> Entries<E> {
     pub fn new(arguments: &Arguments<E>, begin: u64, len: u32) -> Self {
         let before = begin as u32 % GROUP;
         let first = begin - u64::from(before);
-        let readable = arguments.num_entries - first;
+        let end = if len == 0 { 0 } else { before + len };
+        let past_last = end.next_multiple_of(GROUP);
+        // Of all groups only the last may reach beyond the arrays.
+        let is_within = first + u64::from(past_last) <= arguments.num_entries;
         Self {
             col_indices: arguments.col_indices.as_ptr().wrapping_add(first as usize),
             values: arguments.values.as_ptr().wrapping_add(first as usize),
             before,
-            end: if len == 0 { 0 } else { before + len },
-            readable: if readable < u64::from(u32::MAX) { readable as u32 } else { u32::MAX },
+            end,
+            loadable: if is_within || end == 0 { past_last } else { past_last - GROUP },
         }
     }
 
@@ -49,10 +52,8 @@ impl<E: Element> Entries<E> {
     #[inline(always)]
     pub unsafe fn multiply<R: Reader<E, COLS>, const COLS: usize>(&self, reader: &R) -> [f32; COLS] {
         let (mut sums, mut at) = ([0.0; COLS], 0);
-        let past_last = self.end.next_multiple_of(GROUP);
-        let loadable = if past_last < self.readable { past_last } else { self.readable };
         let mut columns = [0; IN_GROUP];
-        if GROUP <= loadable {
+        if GROUP <= self.loadable {
             // SAFETY: the group is within the arrays.
             columns = unsafe { self.columns(0) };
         }
@@ -62,24 +63,24 @@ impl<E: Element> Entries<E> {
                     // SAFETY: the caller's promise; the group is within the arrays.
                     let (loaded, values) = unsafe { (load(reader, columns), self.values(at)) };
                     at += GROUP;
-                    if at + GROUP <= loadable {
+                    if at + GROUP <= self.loadable {
                         // SAFETY: the group is within the arrays.
                         columns = unsafe { self.columns(at) };
                     }
-                    add::<E, R, COLS>(&mut sums, values, loaded);
+                    let mut index = 0;
+                    while index < IN_GROUP {
+                        add(&mut sums, values[index], R::widen(loaded[index]));
+                        index += 1;
+                    }
                 }
                 if at >= self.end {
                     break;
                 }
             }
-            // SAFETY: the caller's promise.
-            let (loaded, values) = unsafe { self.load_some(reader, columns, at) };
+            // SAFETY: the caller's promise; the group begins before the end, and these are its column indices if it is within
+            // the arrays.
+            columns = unsafe { self.add_some(reader, columns, at, &mut sums) };
             at += GROUP;
-            if at + GROUP <= loadable {
-                // SAFETY: the group is within the arrays.
-                columns = unsafe { self.columns(at) };
-            }
-            add::<E, R, COLS>(&mut sums, values, loaded);
         }
         sums
     }
@@ -104,22 +105,25 @@ impl<E: Element> Entries<E> {
         unsafe { E::load_constant_group(self.values.wrapping_add(at as usize)) }
     }
 
-    /// Of the group that begins at `at`, the entries that are of this row. What is none becomes zero times zero: to add that
-    /// changes no sum, since a sum that began at +0 is never -0.
+    /// Adds the products of those entries of a group that are of this row. Returns the column indices of the next group, if
+    /// it has such entries and is within the arrays.
     ///
     /// # Safety
-    /// As [`multiply`](Self::multiply). The group begins before the end; `columns` are its column indices if it is within
-    /// the arrays.
+    /// As [`multiply`](Self::multiply). The group begins at `at`, before the end; `columns` are its column indices if it is
+    /// within the arrays.
     #[inline(always)]
-    unsafe fn load_some<R: Reader<E, COLS>, const COLS: usize>(
+    unsafe fn add_some<R: Reader<E, COLS>, const COLS: usize>(
         &self,
         reader: &R,
         mut columns: [u32; IN_GROUP],
         at: u32,
-    ) -> ([R::Loaded; IN_GROUP], [f32; IN_GROUP]) {
-        let is_ours = |index: usize| self.before <= at + index as u32 && at + (index as u32) < self.end;
+        sums: &mut [f32; COLS],
+    ) -> [u32; IN_GROUP] {
+        // Less than nothing is more than any length.
+        let (skipped, len) = (at.wrapping_sub(self.before), self.end - self.before);
+        let is_ours = |index: usize| skipped.wrapping_add(index as u32) < len;
         let mut values = [0.0; IN_GROUP];
-        if at + GROUP <= self.readable {
+        if at + GROUP <= self.loadable {
             // SAFETY: the group is within the arrays.
             values = unsafe { self.values(at) };
         } else {
@@ -136,18 +140,29 @@ impl<E: Element> Entries<E> {
                 index += 1;
             }
         }
+        // NOTE: zeros where nothing is loaded, although nothing reads them: without, the assembler puts additions of whole
+        // groups between their loads.
         let mut loaded = [R::ZEROS; IN_GROUP];
         let mut index = 0;
         while index < IN_GROUP {
             if is_ours(index) {
                 // SAFETY: column indices of A are rows of B.
                 loaded[index] = unsafe { reader.load(columns[index]) };
-            } else {
-                values[index] = 0.0;
             }
             index += 1;
         }
-        (loaded, values)
+        if at + 2 * GROUP <= self.loadable {
+            // SAFETY: the group is within the arrays.
+            columns = unsafe { self.columns(at + GROUP) };
+        }
+        let mut index = 0;
+        while index < IN_GROUP {
+            if is_ours(index) {
+                add(sums, values[index], R::widen(loaded[index]));
+            }
+            index += 1;
+        }
+        columns
     }
 }
 
@@ -170,22 +185,13 @@ unsafe fn load<E, R: Reader<E, COLS>, const COLS: usize>(
     loaded
 }
 
-/// Adds the products of a group, one entry after the other.
+/// Adds the products of one entry.
 #[inline(always)]
-fn add<E, R: Reader<E, COLS>, const COLS: usize>(
-    sums: &mut [f32; COLS],
-    values: [f32; IN_GROUP],
-    loaded: [R::Loaded; IN_GROUP],
-) {
-    let mut index = 0;
-    while index < IN_GROUP {
-        let elements = R::widen(loaded[index]);
-        let mut col = 0;
-        while col < COLS {
-            // SAFETY: arithmetic has no preconditions.
-            sums[col] = unsafe { fma_rn_f32(values[index], elements[col], sums[col]) };
-            col += 1;
-        }
-        index += 1;
+fn add<const COLS: usize>(sums: &mut [f32; COLS], value: f32, elements: [f32; COLS]) {
+    let mut col = 0;
+    while col < COLS {
+        // SAFETY: arithmetic has no preconditions.
+        sums[col] = unsafe { fma_rn_f32(value, elements[col], sums[col]) };
+        col += 1;
     }
 }
