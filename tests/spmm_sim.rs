@@ -241,17 +241,17 @@ fn in_every_mode(check: impl Fn(&InSimulator)) {
 /// Long rows in parts, in both orders.
 #[test]
 fn csr_long_rows() {
-    in_every_mode(|runner| csr_rows::check_long_rows(runner));
+    in_every_mode(csr_rows::check_long_rows);
 }
 
 #[test]
 fn csr_rows_of_note() {
-    in_every_mode(|runner| csr_rows::check_rows_of_note(runner));
+    in_every_mode(csr_rows::check_rows_of_note);
 }
 
 #[test]
 fn csr_bits_depend_on_the_row_and_the_column() {
-    in_every_mode(|runner| csr_rows::check_bits_of_rows(runner));
+    in_every_mode(csr_rows::check_bits_of_rows);
 }
 
 /// Both layouts of B and C, with and without space between lines.
