@@ -254,6 +254,24 @@ fn csr_bits_depend_on_the_row_and_the_column() {
     in_every_mode(csr_rows::check_bits_of_rows);
 }
 
+/// The lists of a plan are of the lengths of rows: another matrix of as many entries is refused where its long rows differ.
+#[test]
+fn csr_plans_are_of_their_long_rows() {
+    let (mut random, placed) = (Random::fresh(), Placement { layout: Layout::RowMajor, padding: Padding::Tight });
+    let mut rows = |lengths: [usize; 3]| csr_rows::Rows::<f32>::of_lengths(&lengths, 400, &mut random);
+    let (planned, alike, other) = (rows([300, 2, 9]), rows([300, 9, 2]), rows([2, 300, 9]));
+    let b = Buffer::<f32>::random(400, 4, placed, &mut Random::fresh());
+    let problem = CsrSpmm::new(&planned.view(), 4, f32::DTYPE, Layout::RowMajor, Layout::RowMajor);
+    let plan = problem.plan(&planned.view()).expect("a plan");
+    let run = |a: CsrView<'_, f32>| {
+        let mut c = Buffer::<f32>::poisoned(3, 4, placed);
+        plan.simulate(&Simulated::new(Schedule::new(Mode::Fair, 0)), &a, 1.0, b.view(), 0.0, &mut c.view_mut())
+    };
+    run(planned.view()).expect("a launch").assert_clean();
+    run(alike.view()).expect("a launch").assert_clean();
+    assert!(run(other.view()).is_err());
+}
+
 /// Both layouts of B and C, with and without space between lines.
 #[test]
 fn every_csr_kernel_and_layout() {
