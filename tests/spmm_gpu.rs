@@ -12,12 +12,12 @@ use std::thread;
 use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
 use hopper_sparse::gpu::{Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, Stream};
 use hopper_sparse::ops::bcsr::{BcsrSpmm, Cluster};
-use hopper_sparse::ops::csr::CsrSpmm;
+use hopper_sparse::ops::csr::{CsrSpmm, RowSharing};
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, bf16, f16};
 use suite::operands::{Padding, Random, Sparse};
 use suite::products::{self, Runner};
-use suite::{Case, Format, Placement, Specials};
+use suite::{Case, Format, Placement, Specials, csr_rows};
 
 impl Runner for Device {
     fn multiply_bcsr<T: Element, U: Element>(
@@ -38,13 +38,14 @@ impl Runner for Device {
 
     fn multiply_csr<T: Element, U: Element>(
         &self,
+        sharing: RowSharing,
         (alpha, beta): (f64, f64),
         a: CsrView<'_, T>,
         b: DenseView<'_, T>,
         c: &mut DenseViewMut<'_, U>,
     ) -> Result<()> {
         let problem = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
-        let prepared = problem.plan(&a)?.prepare(self, &a)?;
+        let prepared = problem.plan_with(&a, sharing)?.prepare(self, &a)?;
         on_device(self, b, c, |stream, b, c| {
             // SAFETY: `on_device` keeps B and C until the launch is done.
             unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
@@ -203,6 +204,20 @@ entries_are_right! {
 fn csr_small_widths() {
     let Some(device) = gpu::device_or_skip("csr_small_widths") else { return };
     products::check_csr_widths(&device, (37, 111));
+}
+
+/// Long rows in parts, in both orders.
+#[test]
+fn csr_small_long_rows() {
+    let Some(device) = gpu::device_or_skip("csr_small_long_rows") else { return };
+    csr_rows::check_long_rows(&device);
+    csr_rows::check_rows_of_note(&device);
+}
+
+#[test]
+fn csr_small_bits_depend_on_the_row_and_the_column() {
+    let Some(device) = gpu::device_or_skip("csr_small_bits_depend_on_the_row_and_the_column") else { return };
+    csr_rows::check_bits_of_rows(&device);
 }
 
 /// A view that breaks the format's promises is refused before the device follows it.

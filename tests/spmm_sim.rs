@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
 use hopper_sparse::ops::bcsr::{BcsrSpmm, Cluster};
-use hopper_sparse::ops::csr::CsrSpmm;
+use hopper_sparse::ops::csr::{CsrSpmm, RowSharing};
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::sim::{Mode, Schedule, Simulated};
 use hopper_sparse::{Element, Result, bf16, f16};
@@ -21,7 +21,7 @@ use kernels_gpu::bcsr::{BLayout, CONFIGURATIONS, Configuration, Dtype};
 use suite::operands::{Buffer, Padding, Random, Sparse, SparseArrays};
 use suite::products::{self, Runner};
 use suite::schedules::Schedules;
-use suite::{Case, Format, Placement, Specials};
+use suite::{Case, Format, Placement, Specials, csr_rows};
 
 /// So few that each works on several tiles.
 const MULTIPROCESSORS: u32 = 2;
@@ -85,12 +85,13 @@ impl Runner for InSimulator {
 
     fn multiply_csr<T: Element, U: Element>(
         &self,
+        sharing: RowSharing,
         (alpha, beta): (f64, f64),
         a: CsrView<'_, T>,
         b: DenseView<'_, T>,
         c: &mut DenseViewMut<'_, U>,
     ) -> Result<()> {
-        let plan = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout()).plan(&a)?;
+        let plan = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout()).plan_with(&a, sharing)?;
         let device = self.schedules.device();
         plan.simulate(&device, &a, alpha as f32, b, beta as f32, c)?;
         Self::check(&device);
@@ -227,6 +228,48 @@ fn the_suite_of_blocks() {
 #[test]
 fn every_csr_kernel_and_width() {
     products::check_csr_widths(&InSimulator::of_any_schedule(), (19, 40));
+}
+
+/// Checks by a runner whose first launch has each mode in turn: so every product of a check meets every mode.
+fn in_every_mode(check: impl Fn(&InSimulator)) {
+    for mode in Mode::ALL {
+        let schedules = Schedules::from(Schedule::new(mode, Random::fresh().next()));
+        check(&InSimulator { schedules, ..InSimulator::of_any_schedule() });
+    }
+}
+
+/// Long rows in parts, in both orders.
+#[test]
+fn csr_long_rows() {
+    in_every_mode(csr_rows::check_long_rows);
+}
+
+#[test]
+fn csr_rows_of_note() {
+    in_every_mode(csr_rows::check_rows_of_note);
+}
+
+#[test]
+fn csr_bits_depend_on_the_row_and_the_column() {
+    in_every_mode(csr_rows::check_bits_of_rows);
+}
+
+/// The lists of a plan are of the lengths of rows: another matrix of as many entries is refused where its long rows differ.
+#[test]
+fn csr_plans_are_of_their_long_rows() {
+    let (mut random, placed) = (Random::fresh(), Placement { layout: Layout::RowMajor, padding: Padding::Tight });
+    let mut rows = |lengths: [usize; 3]| csr_rows::Rows::<f32>::of_lengths(&lengths, 400, &mut random);
+    let (planned, alike, other) = (rows([300, 2, 9]), rows([300, 9, 2]), rows([2, 300, 9]));
+    let b = Buffer::<f32>::random(400, 4, placed, &mut Random::fresh());
+    let problem = CsrSpmm::new(&planned.view(), 4, f32::DTYPE, Layout::RowMajor, Layout::RowMajor);
+    let plan = problem.plan(&planned.view()).expect("a plan");
+    let run = |a: CsrView<'_, f32>| {
+        let mut c = Buffer::<f32>::poisoned(3, 4, placed);
+        plan.simulate(&Simulated::new(Schedule::new(Mode::Fair, 0)), &a, 1.0, b.view(), 0.0, &mut c.view_mut())
+    };
+    run(planned.view()).expect("a launch").assert_clean();
+    run(alike.view()).expect("a launch").assert_clean();
+    assert!(run(other.view()).is_err());
 }
 
 /// Both layouts of B and C, with and without space between lines.

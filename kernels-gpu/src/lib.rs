@@ -21,7 +21,9 @@ pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
     let combined = attention::COMBINED.iter().map(|combined| combined.spec);
     let bcsr = bcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
     let csr = csr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
+    let csr_combined = core::iter::once(csr::COMBINED.spec);
     let wcsr = wcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
-    let summed = wcsr::COMBINED.iter().map(|combined| combined.spec);
-    attention.chain(combined).chain(bcsr).chain(csr).chain(wcsr).chain(summed).chain(probe::specs())
+    let wcsr_combined = wcsr::COMBINED.iter().map(|combined| combined.spec);
+    let products = bcsr.chain(csr).chain(csr_combined).chain(wcsr).chain(wcsr_combined);
+    attention.chain(combined).chain(products).chain(probe::specs())
 }

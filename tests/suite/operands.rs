@@ -189,6 +189,7 @@ pub enum Padding {
 
 /// A dense matrix in memory that may have space between its lines. That space and all poison are NaN: where it is read,
 /// the result shows it.
+#[derive(Clone)]
 pub struct Buffer<T> {
     data: Vec<T>,
     num_rows: usize,

@@ -2,6 +2,7 @@
 
 use hopper_sparse::formats::{BcsrView, BlockShape, CsrView, DenseView, DenseViewMut, Layout};
 use hopper_sparse::ops::bcsr::Cluster;
+use hopper_sparse::ops::csr::RowSharing;
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, bf16, f16};
 
@@ -23,6 +24,7 @@ pub trait Runner {
     /// C = alpha A B + beta C, A by entries.
     fn multiply_csr<T: Element, U: Element>(
         &self,
+        sharing: RowSharing,
         factors: (f64, f64),
         a: CsrView<'_, T>,
         b: DenseView<'_, T>,
@@ -88,6 +90,6 @@ fn multiply<T: Element, U: Element>(
     match a {
         Sparse::Wcsr(_) => unreachable!("the suite of windows has runners of its own"),
         Sparse::Bcsr(a) => runner.multiply_bcsr(cluster, (alpha, beta), a, b, c),
-        Sparse::Csr(a) => runner.multiply_csr((alpha, beta), a, b, c),
+        Sparse::Csr(a) => runner.multiply_csr(RowSharing::default(), (alpha, beta), a, b, c),
     }
 }

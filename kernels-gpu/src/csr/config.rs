@@ -1,11 +1,7 @@
-//! What a CSR kernel is made of: element types, the sharing out of work, arguments.
+//! What a CSR kernel is made of: the sharing out of work, arguments.
 
 use hopper_std::KernelSpec;
 use hopper_std::global::GlobalArray;
-use hopper_std::half::{Bf16, F16, Half};
-use hopper_std::ptx::memory::{
-    ld_global_nc_u16, ld_global_nc_u32, ld_global_u16, ld_global_u32, st_global_u16, st_global_u32,
-};
 
 /// Threads of a block.
 pub const THREADS: u32 = 128;
@@ -19,107 +15,11 @@ pub const MAX_SIZE: u64 = u32::MAX as u64 - 1024;
 /// The largest grid along y; chunks beyond it are done in turns.
 const MAX_GRID_Y: u32 = 65_535;
 
-/// A type that A, B and C may have.
-pub trait Element: Copy + 'static {
-    /// Elements in a 32-bit word.
-    const PER_WORD: usize;
+/// Entries of A that are loaded together, and the alignment of those loads.
+pub const GROUP: u32 = 4;
 
-    /// Widens the elements of a word; the second is zero where there is but one.
-    fn unpack(word: u32) -> (f32, f32);
-
-    /// Rounds to nearest even and packs a word; of the first alone where it holds but one.
-    fn pack(first: f32, second: f32) -> u32;
-
-    /// Loads and widens an element that nobody writes during the kernel.
-    ///
-    /// # Safety
-    /// The address is readable and aligned.
-    unsafe fn load_constant(address: *const Self) -> f32;
-
-    /// Loads and widens an element.
-    ///
-    /// # Safety
-    /// The address is readable and aligned.
-    unsafe fn load(address: *const Self) -> f32;
-
-    /// Rounds and stores an element.
-    ///
-    /// # Safety
-    /// The address is writable and aligned.
-    unsafe fn store(address: *mut Self, value: f32);
-}
-
-macro_rules! half_element {
-    ($($half:ident)*) => {
-        $(
-            impl Element for $half {
-                const PER_WORD: usize = 2;
-
-                #[inline(always)]
-                fn unpack(word: u32) -> (f32, f32) {
-                    <Self as Half>::unpack(word)
-                }
-
-                #[inline(always)]
-                fn pack(first: f32, second: f32) -> u32 {
-                    <Self as Half>::pack(first, second)
-                }
-
-                #[inline(always)]
-                unsafe fn load_constant(address: *const Self) -> f32 {
-                    // SAFETY: the caller's promise.
-                    <Self as Half>::unpack(u32::from(unsafe { ld_global_nc_u16(address.cast()) })).0
-                }
-
-                #[inline(always)]
-                unsafe fn load(address: *const Self) -> f32 {
-                    // SAFETY: the caller's promise.
-                    <Self as Half>::unpack(u32::from(unsafe { ld_global_u16(address.cast()) })).0
-                }
-
-                #[inline(always)]
-                unsafe fn store(address: *mut Self, value: f32) {
-                    // SAFETY: the caller's promise.
-                    unsafe { st_global_u16(address.cast(), <Self as Half>::pack(value, 0.0) as u16) }
-                }
-            }
-        )*
-    };
-}
-
-half_element!(Bf16 F16);
-
-impl Element for f32 {
-    const PER_WORD: usize = 1;
-
-    #[inline(always)]
-    fn unpack(word: u32) -> (f32, f32) {
-        (f32::from_bits(word), 0.0)
-    }
-
-    #[inline(always)]
-    fn pack(first: f32, _: f32) -> u32 {
-        first.to_bits()
-    }
-
-    #[inline(always)]
-    unsafe fn load_constant(address: *const Self) -> f32 {
-        // SAFETY: the caller's promise.
-        f32::from_bits(unsafe { ld_global_nc_u32(address.cast()) }[0])
-    }
-
-    #[inline(always)]
-    unsafe fn load(address: *const Self) -> f32 {
-        // SAFETY: the caller's promise.
-        f32::from_bits(unsafe { ld_global_u32(address.cast()) }[0])
-    }
-
-    #[inline(always)]
-    unsafe fn store(address: *mut Self, value: f32) {
-        // SAFETY: the caller's promise.
-        unsafe { st_global_u32(address.cast(), [value.to_bits()]) }
-    }
-}
+/// The logarithm of a length of parts that no row exceeds: rows stay whole.
+pub const UNSPLIT_LOG2: u32 = 32;
 
 /// Which columns of a chunk a thread computes, and how it reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,23 +74,23 @@ pub struct Geometry {
     pub columns: Columns,
     /// The logarithm to base 2 of the number of threads of a team: 0 to 5.
     pub team_log2: u32,
-    /// Blocks along x: rows.
+    /// Blocks along x: parts and rows.
     pub grid_x: u32,
     /// Blocks along y: chunks of columns.
     pub grid_y: u32,
 }
 
 impl Geometry {
-    /// The smallest team that covers all columns, or a warp. `num_rows` and `num_cols` are at least 1 and at most
-    /// [`MAX_SIZE`].
-    pub const fn new(num_rows: u32, num_cols: u32, columns: Columns) -> Self {
+    /// The smallest team that covers all columns, or a warp. `num_items` (parts and rows, each the work of one team) and
+    /// `num_cols` are at least 1 and at most [`MAX_SIZE`].
+    pub const fn new(num_items: u32, num_cols: u32, columns: Columns) -> Self {
         let wanted = num_cols.div_ceil(columns.count());
         let team_log2 = if wanted >= 32 { 5 } else { wanted.next_power_of_two().trailing_zeros() };
         let num_chunks = num_cols.div_ceil(columns.count() << team_log2);
         Self {
             columns,
             team_log2,
-            grid_x: num_rows.div_ceil(THREADS >> team_log2),
+            grid_x: num_items.div_ceil(THREADS >> team_log2),
             grid_y: if num_chunks < MAX_GRID_Y { num_chunks } else { MAX_GRID_Y },
         }
     }
@@ -198,6 +98,11 @@ impl Geometry {
     /// Threads that share a row.
     pub const fn team(&self) -> u32 {
         1 << self.team_log2
+    }
+
+    /// Teams of a block.
+    pub const fn teams(&self) -> u32 {
+        THREADS >> self.team_log2
     }
 
     /// Columns of a chunk.
@@ -216,24 +121,56 @@ pub enum OutputKind {
     Float = 1,
 }
 
+/// What a launch chooses among the ways that a kernel has, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// The type of C.
+    pub output: OutputKind,
+    /// The columns of a thread; a packed kind only where [`Columns::best`] allows it or a wider one.
+    pub columns: Columns,
+    /// [`Geometry::team_log2`].
+    pub team_log2: u32,
+    /// The logarithm to base 2 of the most entries that a team adds up: 2 to 31, or [`UNSPLIT_LOG2`].
+    pub part_log2: u32,
+}
+
+impl Ways {
+    /// As the kernel reads it.
+    pub const fn to_word(self) -> u32 {
+        self.output as u32 | (self.columns as u32) << 8 | self.team_log2 << 16 | self.part_log2 << 24
+    }
+}
+
+/// Floats of a row of the workspace: N, rounded up so that each row is aligned to 16 bytes.
+pub const fn workspace_stride(num_cols: u32) -> u64 {
+    (num_cols as u64).next_multiple_of(4)
+}
+
 /// The arguments of every CSR kernel, in the order of its parameters.
 ///
 /// | parameter | what it is |
 /// | --- | --- |
-/// | `row_offsets` | M + 1 words of 64 bits: where each row's entries begin |
-/// | `col_indices` | the column of each entry, under K |
-/// | `values` | the value of each entry |
+/// | `row_offsets` | a word of 64 bits for each row of A and one more: where each row's entries begin |
+/// | `col_indices` | the column of each entry, under K; aligned to 16 bytes |
+/// | `values` | the value of each entry; aligned to 16 bytes |
+/// | `num_entries` | how many entries there are |
+/// | `parts` | row and number of each part of a long row, the parts of a row one after the other |
+/// | `num_parts` | how many there are |
+/// | `order` | the rows of the teams behind those of the parts; null: row 0, row 1 and so on |
+/// | `num_rows` | how many such teams there are: M, or the length of `order` |
+/// | `workspace` | a row of [`workspace_stride`] floats for the sums of each part; aligned to 16 bytes |
 /// | `b` | B |
 /// | `b_row_stride`, `b_col_stride` | from row to row and from column to column of B, in elements |
 /// | `c` | C |
 /// | `c_row_stride`, `c_col_stride` | from row to row and from column to column of C, in elements |
-/// | `num_rows`, `num_cols` | M and N, at most [`MAX_SIZE`] |
-/// | `alpha`, `beta` | scalars; with alpha = 0 A and B are not read, with beta = 0 C is not |
-/// | `output` | [`OutputKind`] |
-/// | `columns` | [`Columns`]; a packed kind only where [`Columns::best`] allows it or a wider one |
-/// | `team_log2` | [`Geometry::team_log2`] |
+/// | `num_cols` | N, at most [`MAX_SIZE`] |
+/// | `alpha`, `beta` | scalars; with alpha = 0 the entries of A and B are not read, with beta = 0 C is not |
+/// | `ways` | [`Ways::to_word`] |
 ///
-/// The grid is that of [`Geometry`].
+/// The grid is that of [`Geometry`] for `num_parts + num_rows` items, which is at most [`MAX_SIZE`].
+///
+/// A row of more than `1 << part_log2` entries is long. It has a part for each so many entries, the last part fewer;
+/// its own team leaves it out, and [`CombineArguments`](super::CombineArguments) says who stores it.
 #[derive(Clone, Copy)]
 pub struct Arguments<E> {
     /// Where each row's entries begin.
@@ -242,6 +179,18 @@ pub struct Arguments<E> {
     pub col_indices: GlobalArray<u32>,
     /// The value of each entry.
     pub values: GlobalArray<E>,
+    /// How many entries there are.
+    pub num_entries: u64,
+    /// Row and number of each part of a long row.
+    pub parts: GlobalArray<[u32; 2]>,
+    /// How many parts there are.
+    pub num_parts: u32,
+    /// The row of each team behind those of the parts, or null.
+    pub order: GlobalArray<u32>,
+    /// How many such teams there are.
+    pub num_rows: u32,
+    /// The sums of parts.
+    pub workspace: *mut f32,
     /// B.
     pub b: GlobalArray<E>,
     /// From row to row of B, in elements.
@@ -254,20 +203,14 @@ pub struct Arguments<E> {
     pub c_row_stride: u64,
     /// From column to column of C, in elements.
     pub c_col_stride: u64,
-    /// M.
-    pub num_rows: u32,
     /// N.
     pub num_cols: u32,
     /// Factor of A B.
     pub alpha: f32,
     /// Factor of what C held.
     pub beta: f32,
-    /// An [`OutputKind`].
-    pub output: u32,
-    /// A [`Columns`].
-    pub columns: u32,
-    /// The logarithm of the team's size.
-    pub team_log2: u32,
+    /// A [`Ways`].
+    pub ways: u32,
 }
 
 impl<E> Arguments<E> {
@@ -276,38 +219,66 @@ impl<E> Arguments<E> {
     where
         E: Copy,
     {
-        let Self { row_offsets, col_indices, b_row_stride, b_col_stride, c, c_row_stride, c_col_stride, .. } = self;
-        let Self { num_rows, num_cols, alpha, beta, output, columns, team_log2, .. } = self;
+        let Self { row_offsets, col_indices, num_entries, parts, num_parts, order, num_rows, workspace, .. } = self;
+        let Self { b_row_stride, b_col_stride, c, c_row_stride, c_col_stride, num_cols, alpha, beta, ways, .. } = self;
         Arguments {
             row_offsets,
             col_indices,
             values: self.values.cast(),
+            num_entries,
+            parts,
+            num_parts,
+            order,
+            num_rows,
+            workspace,
             b: self.b.cast(),
             b_row_stride,
             b_col_stride,
             c,
             c_row_stride,
             c_col_stride,
-            num_rows,
             num_cols,
             alpha,
             beta,
-            output,
-            columns,
-            team_log2,
+            ways,
         }
+    }
+
+    /// Whether C has the type of A and B.
+    #[inline(always)]
+    pub(super) fn has_input_type(&self) -> bool {
+        self.ways & 0xff == OutputKind::Input as u32
+    }
+
+    /// Whether threads have these columns.
+    #[inline(always)]
+    pub(super) fn has_columns(&self, columns: Columns) -> bool {
+        self.ways >> 8 & 0xff == columns as u32
+    }
+
+    /// The logarithm of the team's size.
+    #[inline(always)]
+    pub(super) fn team_log2(&self) -> u32 {
+        self.ways >> 16 & 0xff
+    }
+
+    /// The logarithm of the length of parts.
+    #[inline(always)]
+    pub(super) fn part_log2(&self) -> u32 {
+        self.ways >> 24
     }
 }
 
-/// The element type of A and B.
+/// The type of the elements of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Dtype {
     /// bfloat16.
-    Bf16,
+    Bf16 = 0,
     /// IEEE binary16.
-    F16,
+    F16 = 1,
     /// IEEE binary32.
-    F32,
+    F32 = 2,
 }
 
 /// What the host must know of one exported kernel.

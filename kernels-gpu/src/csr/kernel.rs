@@ -2,101 +2,79 @@
 
 use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16};
+use hopper_std::hint::opaque;
 use hopper_std::kernel;
-use hopper_std::ptx::convert::fma_rn_f32;
-use hopper_std::ptx::memory::{st_global_u32, st_global_v2_u32, st_global_v4_u32};
 use hopper_std::thread;
 
-use super::config::{Arguments, Columns, Configuration, Dtype, Element, MIN_BLOCKS, OutputKind, THREADS};
+use super::config::{Arguments, Columns, Configuration, Dtype, MIN_BLOCKS, THREADS, UNSPLIT_LOG2, workspace_stride};
+use super::element::Element;
+use super::epilogue::Target;
 use super::reader::{Packed, Place, Reader, Spread};
+use super::row::Entries;
 
-/// Entries whose loads are in flight together.
-const UNROLL: usize = 4;
-
-/// The entries of one row of A.
+/// What a team does.
 #[derive(Clone, Copy)]
-struct Row<E> {
-    col_indices: GlobalArray<u32>,
-    values: GlobalArray<E>,
-    len: u32,
+struct Work<E> {
+    entries: Entries<E>,
+    destination: Destination,
 }
 
-impl<E> Arguments<E> {
-    /// The entries of row `row`: none with alpha = 0, so that A and B are not read.
+/// Where sums go.
+#[derive(Clone, Copy)]
+enum Destination {
+    /// A row of C.
+    Row(u32),
+    /// A row of the workspace.
+    Part(u32),
+}
+
+impl<E: Element> Arguments<E> {
+    /// The work of team `item`; `None` where the row is long, so that others do it.
     ///
     /// # Safety
-    /// `row` is under M.
+    /// There is such a team.
     #[inline(always)]
-    unsafe fn row(&self, row: u32) -> Row<E>
-    where
-        E: Copy,
-    {
-        let (mut begin, mut len) = (0, 0);
-        if self.alpha != 0.0 {
-            // SAFETY: there is one more offset than there are rows.
-            let end = unsafe {
-                begin = self.row_offsets.get(row);
-                self.row_offsets.get(row + 1)
-            };
-            // A row has at most one entry for each column.
-            len = (end - begin) as u32;
+    unsafe fn work(&self, item: u32) -> Option<Work<E>> {
+        let part_log2 = self.part_log2();
+        // SAFETY: the lists are as long as the contract says.
+        let (row, part, destination) = unsafe {
+            if item < self.num_parts {
+                let [row, part] = self.parts.get(item);
+                (row, part, Destination::Part(item))
+            } else {
+                let item = item - self.num_parts;
+                let row = if self.order.as_ptr().is_null() { item } else { self.order.get(item) };
+                (row, 0, Destination::Row(row))
+            }
+        };
+        // SAFETY: there is one more offset than there are rows.
+        let (mut begin, end) = unsafe { (self.row_offsets.get(row), self.row_offsets.get(row + 1)) };
+        // A row has at most one entry for each column.
+        let mut len = (end - begin) as u32;
+        // A part's length less one: all ones.
+        let part_mask = u32::MAX >> (UNSPLIT_LOG2 - part_log2);
+        if let Destination::Part(_) = destination {
+            begin += u64::from(part) << part_log2;
+            let left = (end - begin) as u32;
+            len = if left - 1 > part_mask { part_mask + 1 } else { left };
+        } else if len.saturating_sub(1) > part_mask {
+            return None;
         }
-        // SAFETY: the offsets are positions in both arrays.
-        unsafe { Row { col_indices: self.col_indices.skip(begin), values: self.values.skip(begin), len } }
+        if self.alpha == 0.0 {
+            len = 0;
+        }
+        Some(Work { entries: Entries::new(self, begin, len), destination })
     }
 }
 
-/// The products of `UNROLLED` entries from `entry` on, added to `sums` one entry after the other; their loads come first.
+/// A team's work times the thread's columns of one chunk, stored. Thread.
 ///
 /// # Safety
-/// The row has these entries.
-#[inline(always)]
-unsafe fn add_entries<E: Element, R: Reader<E, COLS>, const COLS: usize, const UNROLLED: usize>(
-    row: &Row<E>,
-    reader: &R,
-    entry: u32,
-    sums: &mut [f32; COLS],
-) {
-    let mut values = [0.0; UNROLLED];
-    let mut columns = [0; UNROLLED];
-    let mut index = 0;
-    while index < UNROLLED {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let at = entry + index as u32;
-            columns[index] = row.col_indices.get(at);
-            values[index] = E::load_constant(row.values.as_ptr().wrapping_add(at as usize));
-        }
-        index += 1;
-    }
-    let mut elements = [[0.0; COLS]; UNROLLED];
-    let mut index = 0;
-    while index < UNROLLED {
-        // SAFETY: column indices of A are rows of B.
-        elements[index] = unsafe { reader.read(columns[index]) };
-        index += 1;
-    }
-    let mut index = 0;
-    while index < UNROLLED {
-        let mut col = 0;
-        while col < COLS {
-            // SAFETY: arithmetic has no preconditions.
-            sums[col] = unsafe { fma_rn_f32(values[index], elements[index][col], sums[col]) };
-            col += 1;
-        }
-        index += 1;
-    }
-}
-
-/// One row of A times the thread's columns of one chunk, stored. Thread.
-///
-/// # Safety
-/// The launch contract of [`Arguments`]; `row` is row `row_index` of A, and the chunk begins within the matrix.
+/// The launch contract of [`Arguments`]; the work is the team's, and the chunk begins within the matrix.
 #[inline(always)]
 unsafe fn multiply<E: Element, R: Reader<E, COLS>, const COLS: usize>(
     arguments: &Arguments<E>,
-    row: &Row<E>,
-    row_index: u32,
+    work: &Work<E>,
     place: Place,
     first: u32,
 ) {
@@ -104,93 +82,49 @@ unsafe fn multiply<E: Element, R: Reader<E, COLS>, const COLS: usize>(
         return;
     }
     let reader = R::new(arguments, place, first);
-    let mut sums = [0.0; COLS];
-    let mut entry = 0;
-    // SAFETY: the entries are the row's.
+    // SAFETY: the entries are A's.
+    let sums = unsafe { work.entries.multiply::<R, COLS>(&reader) };
+    let Arguments { num_cols, alpha, beta, c_col_stride: col_stride, .. } = *arguments;
+    // NOTE: nothing of it is computed ahead of the loop over entries, which wants the registers.
+    let row_of_c = |row: u32| u64::from(opaque(row)).wrapping_mul(arguments.c_row_stride) as usize;
+    // SAFETY: C has the type that `output` says, and a row for each of A; the workspace has one for each part.
     unsafe {
-        while row.len - entry >= UNROLL as u32 {
-            add_entries::<E, R, COLS, UNROLL>(row, &reader, entry, &mut sums);
-            entry += UNROLL as u32;
-        }
-        while entry < row.len {
-            add_entries::<E, R, COLS, 1>(row, &reader, entry, &mut sums);
-            entry += 1;
-        }
-    }
-    // SAFETY: the caller's promise; C has the type that `output` says.
-    unsafe {
-        if arguments.output == OutputKind::Float as u32 {
-            store::<f32, E, R, COLS>(arguments, row_index, place, first, sums);
-        } else {
-            store::<E, E, R, COLS>(arguments, row_index, place, first, sums);
+        match work.destination {
+            Destination::Part(part) => {
+                let part = u64::from(opaque(part));
+                let row = arguments.workspace.wrapping_add((part * workspace_stride(num_cols)) as usize);
+                let target = Target { row, col_stride: 1, num_cols, alpha: 1.0, beta: 0.0 };
+                store::<f32, E, R, COLS>(target, place, first, sums);
+            }
+            Destination::Row(row) if E::PER_WORD == 2 && arguments.has_input_type() => {
+                let row = arguments.c.cast::<E>().wrapping_add(row_of_c(row));
+                store::<E, E, R, COLS>(Target { row, col_stride, num_cols, alpha, beta }, place, first, sums);
+            }
+            Destination::Row(row) => {
+                let row = arguments.c.cast::<f32>().wrapping_add(row_of_c(row));
+                store::<f32, E, R, COLS>(Target { row, col_stride, num_cols, alpha, beta }, place, first, sums);
+            }
         }
     }
 }
 
-/// Stores alpha times the sums, plus beta times what was there. Beta = 0 does not read C.
+/// Stores a thread's columns of one chunk.
 ///
 /// # Safety
-/// C is as [`Arguments`] says, of type `O`.
+/// The row may be written, and read unless beta is 0.
 #[inline(always)]
-unsafe fn store<O: Element, E: Element, R: Reader<E, COLS>, const COLS: usize>(
-    arguments: &Arguments<E>,
-    row_index: u32,
+unsafe fn store<O: Element, E, R: Reader<E, COLS>, const COLS: usize>(
+    target: Target<O>,
     place: Place,
     first: u32,
     sums: [f32; COLS],
 ) {
-    let row = arguments.c.cast::<O>().wrapping_add((u64::from(row_index) * arguments.c_row_stride) as usize);
-    let at = |index: usize| {
-        let column = u64::from(R::column(place, first, index as u32));
-        row.wrapping_add((column * arguments.c_col_stride) as usize)
-    };
-    let bytes = COLS / O::PER_WORD * 4;
-    let is_aligned = (at(0) as usize).is_multiple_of(if bytes < 16 { bytes } else { 16 });
-    if R::PACKED && arguments.beta == 0.0 && arguments.c_col_stride == 1 && is_aligned {
-        // SAFETY: all columns of a packed reader are within C, and they are neighbours; the address is aligned.
-        unsafe { store_packed::<O, COLS>(at(0).cast(), sums.map(|sum| arguments.alpha * sum)) };
-        return;
-    }
-    let mut index = 0;
-    while index < COLS {
-        if R::column(place, first, index as u32) < arguments.num_cols {
-            let mut value = arguments.alpha * sums[index];
-            // SAFETY: the row and the column are within C.
-            unsafe {
-                if arguments.beta != 0.0 {
-                    value += arguments.beta * O::load(at(index));
-                }
-                O::store(at(index), value);
-            }
-        }
-        index += 1;
-    }
-}
-
-/// Stores neighbours by as few stores as there can be.
-///
-/// # Safety
-/// They are within C; the address is aligned to their size, or to 16 bytes where that is more.
-#[inline(always)]
-unsafe fn store_packed<O: Element, const COLS: usize>(address: *mut u32, values: [f32; COLS]) {
-    let mut words = [0; 8];
-    let mut index = 0;
-    while index < COLS {
-        let second = if O::PER_WORD == 2 { values[index + 1] } else { 0.0 };
-        words[index / O::PER_WORD] = O::pack(values[index], second);
-        index += O::PER_WORD;
-    }
-    let [a, b, c, d, e, f, g, h] = words;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise; all columns of a packed reader are within the matrix, and they are neighbours.
     unsafe {
-        match COLS / O::PER_WORD {
-            1 => st_global_u32(address, [a]),
-            2 => st_global_v2_u32(address, [a, b]),
-            4 => st_global_v4_u32(address, [a, b, c, d]),
-            _ => {
-                st_global_v4_u32(address, [a, b, c, d]);
-                st_global_v4_u32(address.wrapping_add(4), [e, f, g, h]);
-            }
+        if R::PACKED {
+            target.store_neighbours(R::column(place, first, 0), sums);
+        } else {
+            target.store_each(|index| R::column(place, first, index), sums);
         }
     }
 }
@@ -201,14 +135,14 @@ unsafe fn store_packed<O: Element, const COLS: usize>(address: *mut u32, values:
 /// The launch contract of [`Arguments`], with the kind of columns that `R` reads.
 #[inline(always)]
 unsafe fn run_columns<E: Element, R: Reader<E, COLS>, const COLS: usize>(arguments: &Arguments<E>) {
-    let (thread, team_log2) = (thread::thread_idx_x(), arguments.team_log2);
+    let (thread, team_log2) = (thread::thread_idx_x(), arguments.team_log2());
     let team = 1 << team_log2;
-    let row_index = thread::block_idx_x() * (THREADS >> team_log2) + (thread >> team_log2);
-    if row_index >= arguments.num_rows {
+    let item = thread::block_idx_x() * (THREADS >> team_log2) + (thread >> team_log2);
+    if item >= arguments.num_parts + arguments.num_rows {
         return;
     }
-    // SAFETY: the row is one of A's.
-    let row = unsafe { arguments.row(row_index) };
+    // SAFETY: there are so many teams.
+    let Some(work) = (unsafe { arguments.work(item) }) else { return };
     let place = Place { thread: thread & (team - 1), team };
     let chunk_cols = COLS as u32 * team;
     // NOTE: a division, of which the compiler does not know that it is by a power of two, would bring a panic along: a
@@ -217,7 +151,7 @@ unsafe fn run_columns<E: Element, R: Reader<E, COLS>, const COLS: usize>(argumen
     let mut chunk = thread::block_idx_y();
     while chunk < num_chunks {
         // SAFETY: the caller's promise.
-        unsafe { multiply::<E, R, COLS>(arguments, &row, row_index, place, chunk * chunk_cols) };
+        unsafe { multiply::<E, R, COLS>(arguments, &work, place, chunk * chunk_cols) };
         chunk += thread::grid_dim_y();
     }
 }
@@ -228,16 +162,15 @@ unsafe fn run_columns<E: Element, R: Reader<E, COLS>, const COLS: usize>(argumen
 /// The launch contract of [`Arguments`].
 #[inline(always)]
 unsafe fn run<E: Element>(arguments: Arguments<E>) {
-    let columns = arguments.columns;
     // SAFETY: the caller's promise.
     unsafe {
-        if columns == Columns::Packed8 as u32 && E::PER_WORD == 2 {
+        if arguments.has_columns(Columns::Packed8) && E::PER_WORD == 2 {
             run_columns::<E, Packed<E>, 8>(&arguments);
-        } else if columns == Columns::Packed4 as u32 {
+        } else if arguments.has_columns(Columns::Packed4) {
             run_columns::<E, Packed<E>, 4>(&arguments);
-        } else if columns == Columns::Packed2 as u32 {
+        } else if arguments.has_columns(Columns::Packed2) {
             run_columns::<E, Packed<E>, 2>(&arguments);
-        } else if columns == Columns::Spread4 as u32 {
+        } else if arguments.has_columns(Columns::Spread4) {
             run_columns::<E, Spread<E, 4>, 4>(&arguments);
         } else {
             run_columns::<E, Spread<E, 1>, 1>(&arguments);
@@ -263,37 +196,43 @@ macro_rules! kernels {
                     row_offsets: GlobalArray<u64>,
                     col_indices: GlobalArray<u32>,
                     values: GlobalArray<$element>,
+                    num_entries: u64,
+                    parts: GlobalArray<[u32; 2]>,
+                    num_parts: u32,
+                    order: GlobalArray<u32>,
+                    num_rows: u32,
+                    workspace: *mut f32,
                     b: GlobalArray<$element>,
                     b_row_stride: u64,
                     b_col_stride: u64,
                     c: *mut u8,
                     c_row_stride: u64,
                     c_col_stride: u64,
-                    num_rows: u32,
                     num_cols: u32,
                     alpha: f32,
                     beta: f32,
-                    output: u32,
-                    columns: u32,
-                    team_log2: u32,
+                    ways: u32,
                 ) {
                     let arguments = Arguments {
                         row_offsets,
                         col_indices,
                         values,
+                        num_entries,
+                        parts,
+                        num_parts,
+                        order,
+                        num_rows,
+                        workspace,
                         b,
                         b_row_stride,
                         b_col_stride,
                         c,
                         c_row_stride,
                         c_col_stride,
-                        num_rows,
                         num_cols,
                         alpha,
                         beta,
-                        output,
-                        columns,
-                        team_log2,
+                        ways,
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe { run(arguments) }
@@ -309,27 +248,31 @@ macro_rules! kernels {
                 #[cfg(feature = "sim")]
                 simulate: |arguments| {
                     let arguments = arguments.cast::<$element>();
-                    let Arguments { row_offsets, col_indices, values, b, b_row_stride, b_col_stride, .. } = arguments;
-                    let Arguments { c, c_row_stride, c_col_stride, num_rows, num_cols, alpha, beta, .. } = arguments;
+                    let Arguments { row_offsets, col_indices, values, num_entries, parts, num_parts, .. } = arguments;
+                    let Arguments { order, num_rows, workspace, b, b_row_stride, b_col_stride, .. } = arguments;
+                    let Arguments { c, c_row_stride, c_col_stride, num_cols, alpha, beta, ways, .. } = arguments;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(
                             row_offsets,
                             col_indices,
                             values,
+                            num_entries,
+                            parts,
+                            num_parts,
+                            order,
+                            num_rows,
+                            workspace,
                             b,
                             b_row_stride,
                             b_col_stride,
                             c,
                             c_row_stride,
                             c_col_stride,
-                            num_rows,
                             num_cols,
                             alpha,
                             beta,
-                            arguments.output,
-                            arguments.columns,
-                            arguments.team_log2,
+                            ways,
                         );
                     }
                 },

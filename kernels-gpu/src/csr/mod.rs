@@ -11,36 +11,50 @@
 //! # Pseudo-code
 //!
 //! ```text
-//! for (row i, chunk of columns) in parallel:      # a team of 1, 2, 4, .. or 32 threads each
+//! for (part or short row of entries P, chunk of columns) in parallel:     # a team of 1, 2, 4, .. or 32 threads each
 //!     each thread of the team, for its 1, 2, 4 or 8 columns J of the chunk:
 //!         s = 0
-//!         for (k, a) in P(i):                     # four entries at a time: all their loads, then the additions
+//!         for group of up to four (k, a) in P:    # four loads of B; the next group's entries; then the additions
 //!             s += a * B[k, J]                    # one fused multiply-add each, in the order of k
-//!         C[i, J] = alpha * s + beta * C[i, J]
+//!         C[i, J] = alpha * s + beta * C[i, J]    # of a part: workspace[part, J] = s
+//! for (long row i, four columns J) in parallel:   # another kernel, where there are long rows
+//!     C[i, J] = alpha * (sum over the parts of i, in order) + beta * C[i, J]
 //! ```
 //!
 //! # Who does what
 //!
 //! ```text
 //!             | ------------------ a chunk of columns ------------------ |
-//!   row i     | thread 0 | thread 1 | thread 2 |  ...  | thread TEAM - 1 |   Packed: each has neighbours, one load
-//!   row i + 1 | 0 1 2 .. TEAM-1 | 0 1 2 .. TEAM-1 | 0 1 2 .. | ..        |   Spread: each has every TEAM-th column
+//!   part or   | thread 0 | thread 1 | thread 2 |  ...  | thread TEAM - 1 |   Packed: each has neighbours, one load
+//!   row       | 0 1 2 .. TEAM-1 | 0 1 2 .. TEAM-1 | 0 1 2 .. | ..        |   Spread: each has every TEAM-th column
 //! ```
 //!
-//! All threads of a team read the same entry at the same time: the memory system broadcasts it. Rows are the fast axis of
-//! the grid, so that what runs at the same time shares one chunk of columns of B in the L2 cache.
+//! All threads of a team read the same four entries at the same time, by one load of 16 bytes: the memory system broadcasts
+//! it. Parts and rows are the fast axis of the grid, so that what runs at the same time shares one chunk of columns of B in
+//! the L2 cache; parts come first, since they take longest.
 //!
-//! No thread waits for another, no sum is split: the additions of one element have one order, and it depends on its row
-//! of A alone.
+//! No thread waits for another. The additions of one element have one order, and it depends on the length of its row of A
+//! alone: neither on other rows, nor on the order in which rows are done, nor on N.
 //!
 //! # Contract
 //!
-//! [`Arguments`] says what the host passes; [`Columns`] and [`Geometry`] how work is shared out. M, N and K are free, up to
-//! [`MAX_SIZE`]. B and C lie in memory by two strides each, so every layout and leading dimension is served.
+//! [`Arguments`] and [`CombineArguments`] say what the host passes; [`Columns`] and [`Geometry`] how work is shared out. M, N
+//! and K are free, up to [`MAX_SIZE`]. B and C lie in memory by two strides each, so every layout and leading dimension is
+//! served.
 
+mod combine;
 mod config;
+mod element;
+mod epilogue;
 mod kernel;
 mod reader;
+mod row;
 
-pub use config::{Arguments, Columns, Configuration, Dtype, Geometry, MAX_SIZE, OutputKind, THREADS};
+pub use combine::{
+    COMBINED, COMBINED_COLUMNS, CombineArguments, CombineDestination, CombineWork, Combined, FAN_IN, combine_entries,
+};
+pub use config::{
+    Arguments, Columns, Configuration, Dtype, GROUP, Geometry, MAX_SIZE, OutputKind, THREADS, UNSPLIT_LOG2, Ways,
+    workspace_stride,
+};
 pub use kernel::{CONFIGURATIONS, entries};

@@ -2,17 +2,27 @@
 //!
 //! [`CsrSpmm`] is the problem, [`CsrPlan`] the choice; both print, and planning needs no GPU. On a device a plan is
 //! prepared (`CsrPlan::prepare`, feature `gpu`) and then launched many times.
+//!
+//! A row of more than 256 entries is cut in parts ([`RowSplit`]), whose sums a second launch adds in their order; short rows
+//! of unlike lengths are begun in an order of their own ([`RowOrder`]). The bits of a result depend on its row of A and its
+//! column of B alone.
 
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod launch;
 #[cfg(feature = "gpu")]
 mod prepared;
+mod sharing;
 #[cfg(feature = "sim")]
 mod simulated;
+mod work;
 
 use core::fmt;
+use std::sync::Arc;
 
-use kernels_gpu::csr::{CONFIGURATIONS, Columns, Configuration, Dtype as KernelDtype, Geometry, MAX_SIZE};
+use kernels_gpu::csr::{
+    CONFIGURATIONS, Columns, Configuration, Dtype as KernelDtype, Geometry, MAX_SIZE, workspace_stride,
+};
+use work::Work;
 
 use super::{DenseFactors, PlanError, Refusal};
 use crate::element::{Dtype, Element};
@@ -20,6 +30,7 @@ use crate::formats::{CsrView, Layout};
 
 #[cfg(feature = "gpu")]
 pub use prepared::CsrPrepared;
+pub use sharing::{RowOrder, RowSharing, RowSplit};
 
 /// The largest load of a thread, in bytes, and so the alignment of B that is worth having.
 const WIDEST_LOAD_BYTES: u64 = 16;
@@ -55,6 +66,8 @@ pub struct CsrPlan {
     problem: CsrSpmm,
     configuration: &'static Configuration,
     num_entries: usize,
+    sharing: RowSharing,
+    work: Arc<Work>,
 }
 
 impl CsrSpmm {
@@ -81,15 +94,33 @@ impl CsrSpmm {
         self.factors().check_sizes(MAX_SIZE)
     }
 
-    /// Chooses the kernel. The choice does not depend on the device.
+    /// Chooses the kernel, and how rows are shared out. The choice does not depend on the device.
     ///
     /// # Errors
     /// [`PlanError::Refused`] with the reason; [`PlanError::NotPlanned`] where `a` is not the problem's A.
     pub fn plan<T: Element>(&self, a: &CsrView<'_, T>) -> Result<CsrPlan, PlanError> {
+        self.plan_with(a, RowSharing::default())
+    }
+
+    /// As [`plan`](Self::plan), with rows shared out as `sharing` says. It takes one look at the offsets of A, and a second
+    /// where rows are ordered; threads share it.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plan_with<T: Element>(&self, a: &CsrView<'_, T>, sharing: RowSharing) -> Result<CsrPlan, PlanError> {
         self.check().map_err(PlanError::Refused)?;
         self.factors().check_sparse::<T>(a.num_rows, a.num_cols)?;
         let configuration = self.configuration().map_err(PlanError::Refused)?;
-        Ok(CsrPlan { problem: *self, configuration, num_entries: a.num_entries() })
+        let num_entries = a.num_entries();
+        let work = match self.geometry(WIDEST_LOAD_BYTES, 1) {
+            Some(geometry) => {
+                let chunk = u64::from(geometry.chunk()).min(self.num_cols as u64);
+                let b_bytes = self.num_inner as u64 * chunk * self.dtype.size_bytes() as u64;
+                Work::new(a.row_offsets, num_entries, sharing, geometry, b_bytes).map_err(PlanError::Refused)?
+            }
+            None => Work::default(),
+        };
+        Ok(CsrPlan { problem: *self, configuration, num_entries, sharing, work: Arc::new(work) })
     }
 
     fn configuration(&self) -> Result<&'static Configuration, Refusal> {
@@ -111,19 +142,20 @@ impl CsrSpmm {
         DenseFactors { num_rows, num_inner, num_cols, dtype, output, b_layout, c_layout }
     }
 
-    /// How the work is shared out where the rows of B start at multiples of `alignment_bytes`; `None` where C is empty.
-    fn geometry(&self, alignment_bytes: u64) -> Option<Geometry> {
+    /// How the work of so many teams is shared out where the rows of B start at multiples of `alignment_bytes`; `None` where C
+    /// is empty.
+    fn geometry(&self, alignment_bytes: u64, num_items: u32) -> Option<Geometry> {
         if self.num_rows == 0 || self.num_cols == 0 {
             return None;
         }
         // `check` has seen that the sizes fit 32 bits.
-        let (num_rows, num_cols) = (self.num_rows as u32, self.num_cols as u32);
+        let num_cols = self.num_cols as u32;
         let element_bytes = self.dtype.size_bytes() as u32;
         let alignment_bytes = match self.b_layout {
             Layout::RowMajor => alignment_bytes.min(WIDEST_LOAD_BYTES) as u32,
             Layout::ColumnMajor => element_bytes,
         };
-        Some(Geometry::new(num_rows, num_cols, Columns::best(num_cols, element_bytes, alignment_bytes)))
+        Some(Geometry::new(num_items, num_cols, Columns::best(num_cols, element_bytes, alignment_bytes)))
     }
 }
 
@@ -146,7 +178,37 @@ impl CsrPlan {
     /// How a launch shares out the work where B is aligned to 16 bytes; `None` where there is nothing to compute. With a
     /// B less aligned a launch takes narrower loads.
     pub fn geometry(&self) -> Option<Geometry> {
-        self.problem.geometry(WIDEST_LOAD_BYTES)
+        self.geometry_for(WIDEST_LOAD_BYTES)
+    }
+
+    /// How rows are shared out.
+    pub fn sharing(&self) -> RowSharing {
+        self.sharing
+    }
+
+    /// Rows that are cut in parts.
+    pub fn num_long_rows(&self) -> usize {
+        self.work.num_long_rows()
+    }
+
+    /// The parts of all long rows.
+    pub fn num_parts(&self) -> usize {
+        self.work.parts.len()
+    }
+
+    /// Whether rows are begun in an order of their own.
+    pub fn is_ordered(&self) -> bool {
+        self.work.order.is_some()
+    }
+
+    /// Device memory that each launch takes for the sums of parts, in bytes: none where no row is long.
+    pub fn num_workspace_bytes(&self) -> u64 {
+        let row_bytes = workspace_stride(self.problem.num_cols as u32) * size_of::<f32>() as u64;
+        self.work.num_workspace_rows.saturating_mul(row_bytes)
+    }
+
+    fn geometry_for(&self, alignment_bytes: u64) -> Option<Geometry> {
+        self.problem.geometry(alignment_bytes, self.work.num_items())
     }
 }
 
@@ -162,7 +224,13 @@ impl fmt::Display for CsrPlan {
             Columns::Packed8 => "8 columns by one load",
         };
         let Geometry { grid_x, grid_y, .. } = geometry;
-        write!(f, "{name}: {grid_x}x{grid_y} blocks, {} thread(s) to a row, each {how}", geometry.team())
+        write!(f, "{name}: {grid_x}x{grid_y} blocks, {} thread(s) to a row, each {how}", geometry.team())?;
+        if self.num_long_rows() > 0 {
+            let (rows, parts, split) = (self.num_long_rows(), self.num_parts(), self.sharing.split);
+            write!(f, "; {rows} long row(s) in {parts} parts of up to {split} entries, ")?;
+            write!(f, "added up in {} pass(es)", self.work.passes.len())?;
+        }
+        if self.is_ordered() { f.write_str("; rows by length") } else { Ok(()) }
     }
 }
 

@@ -28,9 +28,32 @@ fn plans_are_sentences() {
 }
 
 #[test]
+fn plans_say_how_rows_are_shared_out() {
+    let a: Csr<f32> =
+        GeneratorSpec::parse("uniform:40x1000,0.5").expect("a specification").generate().expect("a matrix").cast();
+    let problem = CsrSpmm::new(&a.view(), 64, Dtype::F32, Layout::RowMajor, Layout::RowMajor);
+    let sharing = RowSharing { split: RowSplit::default(), order: RowOrder::ByLength };
+    let plan = problem.plan_with(&a.view(), sharing).expect("a plan");
+    let num_parts: u64 = a.row_offsets().windows(2).map(|row| (row[1] - row[0]).div_ceil(256)).sum();
+    assert_eq!(
+        plan.to_string(),
+        format!(
+            "csr_f32: {}x1 blocks, 16 thread(s) to a row, each 4 columns by one load; 40 long row(s) in {num_parts} parts of up \
+             to 256 entries, added up in 1 pass(es); rows by length",
+            num_parts.div_ceil(8)
+        )
+    );
+    assert_eq!(plan.num_workspace_bytes(), num_parts * 64 * 4);
+    let whole =
+        problem.plan_with(&a.view(), RowSharing { split: RowSplit::NEVER, order: RowOrder::Auto }).expect("a plan");
+    assert_eq!(whole.to_string(), "csr_f32: 5x1 blocks, 16 thread(s) to a row, each 4 columns by one load");
+    assert_eq!((whole.num_workspace_bytes(), whole.num_parts(), whole.is_ordered()), (0, 0, false));
+}
+
+#[test]
 fn a_less_aligned_b_takes_narrower_loads() {
     let problem = *plan::<half::bf16>(128, Layout::RowMajor).problem();
-    let columns = |alignment_bytes| problem.geometry(alignment_bytes).map(|geometry| geometry.columns);
+    let columns = |alignment_bytes| problem.geometry(alignment_bytes, 300).map(|geometry| geometry.columns);
     assert_eq!(columns(256), Some(Columns::Packed8));
     assert_eq!(columns(8), Some(Columns::Packed4));
     assert_eq!(columns(4), Some(Columns::Packed2));
