@@ -30,8 +30,8 @@ impl Runner for Device {
     ) -> Result<()> {
         let problem = BcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
         let prepared = problem.plan_with(&a, self.num_multiprocessors(), cluster)?.prepare(self, &a)?;
-        on_device(self, b, c, |stream, b, c| {
-            // SAFETY: `on_device` keeps B and C until the launch is done.
+        gpu::on_device(self, b, c, |stream, b, c| {
+            // SAFETY: `gpu::on_device` keeps B and C until the launch is done.
             unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
         })
     }
@@ -46,31 +46,11 @@ impl Runner for Device {
     ) -> Result<()> {
         let problem = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
         let prepared = problem.plan_with(&a, sharing)?.prepare(self, &a)?;
-        on_device(self, b, c, |stream, b, c| {
-            // SAFETY: `on_device` keeps B and C until the launch is done.
+        gpu::on_device(self, b, c, |stream, b, c| {
+            // SAFETY: `gpu::on_device` keeps B and C until the launch is done.
             unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
         })
     }
-}
-
-/// Launches with B and C in device memory exactly as they are on the host, gaps between lines included.
-fn on_device<T: Element, U: Element>(
-    device: &Device,
-    b: DenseView<'_, T>,
-    c: &mut DenseViewMut<'_, U>,
-    launch: impl FnOnce(&Stream, DeviceDenseView<'_, T>, &mut DeviceDenseViewMut<'_, U>) -> Result<()>,
-) -> Result<()> {
-    let stream = Stream::new(device)?;
-    let device_b = DeviceBuffer::from_slice(device, b.data())?;
-    let device_c = DeviceBuffer::from_slice(device, c.data_mut())?;
-    let b = DeviceDenseView::of_buffer(&device_b, b.num_rows(), b.num_cols(), b.leading_dimension(), b.layout())?;
-    let (ptr, rows, cols, lines) = (device_c.ptr(), c.num_rows(), c.num_cols(), c.leading_dimension());
-    // SAFETY: the buffer is a copy of C's memory, and nothing else uses it.
-    let mut view = unsafe { DeviceDenseViewMut::<U>::from_raw_parts(ptr, rows, cols, lines, c.layout())? };
-    launch(&stream, b, &mut view)?;
-    stream.synchronize()?;
-    device_c.download(c.data_mut())?;
-    Ok(())
 }
 
 macro_rules! blocks_are_right {

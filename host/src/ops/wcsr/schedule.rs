@@ -92,7 +92,7 @@ mod tests {
         let mut first = 0;
         for (window, width) in widths.iter().enumerate() {
             for panel in 0..panels_of_b {
-                let mut tiles: Vec<_> = schedule.dealt.tiles.iter().copied().collect();
+                let mut tiles = schedule.dealt.tiles.to_vec();
                 tiles.retain(|tile| (tile.window as usize, tile.panel) == (window, panel));
                 tiles.sort_by_key(|tile| tile.begin);
                 assert_eq!(u64::from(tiles[0].begin), first);
