@@ -87,10 +87,11 @@ mod tests {
     use hopper_sparse::formats::Layout;
 
     use super::*;
+    use crate::bench::product_operands::LastMatrix;
     use crate::bench::product_operands::smoke_product;
 
     fn operands(name: &str) -> ProductOperands {
-        ProductOperands::of(&smoke_product(name)).expect("generated")
+        ProductOperands::of(&smoke_product(name), &mut LastMatrix::default()).expect("generated")
     }
 
     /// C by float64 on the densified A.

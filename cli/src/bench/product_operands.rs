@@ -1,6 +1,6 @@
 //! A product's matrices on the host: drawn from its seed, or read from its file.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 #[cfg(feature = "gpu")]
 use hopper_sparse::Error;
@@ -64,7 +64,38 @@ pub enum Stored {
     /// As blocks.
     Blocks(BlockShape, Compressed),
     /// As entries.
-    Entries(Compressed),
+    Entries(Arc<Compressed>),
+}
+
+/// The last matrix that was read or imitated: the next workload is often a product with the same one.
+#[derive(Debug, Default)]
+pub struct LastMatrix(Option<(MatrixKey, MatrixRead)>);
+
+/// Source, seed and type of a matrix: what it is made from.
+type MatrixKey = (Source, u64, Dtype);
+
+/// Rows, columns and entries.
+type MatrixRead = (usize, usize, Arc<Compressed>);
+
+impl LastMatrix {
+    /// The matrix of `key`: the last one, where that was it, or a new one.
+    fn get_or(
+        &mut self,
+        key: MatrixKey,
+        read: impl FnOnce() -> Result<(usize, usize, Compressed), BenchError>,
+    ) -> Result<MatrixRead, BenchError> {
+        if let Some((last, matrix)) = &self.0
+            && *last == key
+        {
+            return Ok(matrix.clone());
+        }
+        // Two large ones are not held at once.
+        self.0 = None;
+        let (num_rows, num_cols, entries) = read()?;
+        let matrix = (num_rows, num_cols, Arc::new(entries));
+        self.0 = Some((key, matrix.clone()));
+        Ok(matrix)
+    }
 }
 
 /// The matrices of a product.
@@ -80,11 +111,12 @@ pub struct ProductOperands {
 }
 
 impl ProductOperands {
-    /// Draws or reads the matrices of `product`.
+    /// Draws or reads the matrices of `product`; A is `last`, where that is the same.
     ///
     /// # Errors
     /// [`BenchError::Library`] where its file cannot be read.
-    pub fn of(product: &Product) -> Result<Self, BenchError> {
+    pub fn of(product: &Product, last: &mut LastMatrix) -> Result<Self, BenchError> {
+        let key = (product.source.clone(), product.seed, product.dtype);
         let mut product = product.clone();
         let mut random = Random::new(product.seed);
         let a = match &product.source {
@@ -100,15 +132,17 @@ impl ProductOperands {
                 let stream = random.next_u64();
                 let draw = |index| Random::at(stream, index as u64);
                 let values = Elements::from_fn(product.dtype, col_indices.len(), draw);
-                Stored::Entries(Compressed { row_offsets, col_indices, values })
+                Stored::Entries(Arc::new(Compressed { row_offsets, col_indices, values }))
             }
             Source::File(path) => {
-                let (num_rows, num_cols, entries) = super::matrix_file::read(path, product.dtype)?;
+                let (num_rows, num_cols, entries) =
+                    last.get_or(key, || super::matrix_file::read(path, product.dtype))?;
                 (product.m, product.k) = (num_rows, num_cols);
                 Stored::Entries(entries)
             }
             Source::Lookalike(matrix) => {
-                Stored::Entries(super::matrix_file::imitate(matrix, product.seed, product.dtype))
+                let imitate = || super::matrix_file::imitate(matrix, product.seed, product.dtype);
+                Stored::Entries(last.get_or(key, || Ok((product.m, product.k, imitate())))?.2)
             }
         };
         let stream = random.next_u64();
@@ -135,6 +169,13 @@ impl ProductOperands {
         len
     }
 
+    fn stored(&self) -> &Compressed {
+        match &self.a {
+            Stored::Blocks(_, stored) => stored,
+            Stored::Entries(stored) => stored,
+        }
+    }
+
     /// A in compressed rows of entries; every element of a block is one, also a zero.
     pub fn entries(&self) -> &Compressed {
         match &self.a {
@@ -155,7 +196,7 @@ impl ProductOperands {
             });
             row_offsets.push(col_indices.len() as u64);
         }
-        let (Stored::Blocks(_, stored) | Stored::Entries(stored)) = &self.a;
+        let stored = self.stored();
         Compressed { row_offsets, col_indices, values: stored.values.gather(&positions) }
     }
 
@@ -168,7 +209,7 @@ impl ProductOperands {
     /// A with its zeros, row-major, m x k.
     pub fn dense_a(&self) -> Elements {
         let (m, k) = (self.product.m, self.product.k);
-        let (Stored::Blocks(_, stored) | Stored::Entries(stored)) = &self.a;
+        let stored = self.stored();
         let mut dense = Elements::from_fn(self.product.dtype, m * k, |_| 0.0);
         with_dtype!(self.product.dtype, T => {
             let (dense, values) = (dense.as_slice_mut::<T>(), stored.values.as_slice::<T>());
@@ -395,7 +436,7 @@ mod tests {
     use super::*;
 
     fn smoke(name: &str) -> ProductOperands {
-        ProductOperands::of(&smoke_product(name)).expect("generated")
+        ProductOperands::of(&smoke_product(name), &mut LastMatrix::default()).expect("generated")
     }
 
     #[test]
@@ -420,7 +461,7 @@ mod tests {
     #[test]
     fn blocks_cut_into_squares_are_the_same_matrix() {
         let product = Product { m: 192, k: 128, ..smoke_product("blocks-ragged") };
-        let mut operands = ProductOperands::of(&product).expect("generated");
+        let mut operands = ProductOperands::of(&product, &mut LastMatrix::default()).expect("generated");
         let dense = operands.dense_a();
         let Stored::Blocks(block, blocks) = &operands.a else { panic!("the workload has blocks") };
         let smaller = BlockShape { rows: block.rows / 2, cols: block.cols / 4 };
@@ -449,5 +490,22 @@ mod tests {
         }
         let all: f64 = (0..m * k).map(|index| dense.get(index).abs()).sum();
         assert!(seen > 0.0 && (seen - all).abs() < 1e-9 * all);
+    }
+
+    #[test]
+    fn the_last_matrix_is_made_once() {
+        let matrix = hopper_sparse::generate::Lookalike::all()
+            .iter()
+            .min_by_key(|matrix| matrix.num_entries())
+            .expect("there are some");
+        let product = Product { source: Source::Lookalike(matrix), ..smoke_product("uniform") };
+        let mut last = LastMatrix::default();
+        let mut entries = |product: &Product| match ProductOperands::of(product, &mut last).expect("imitated").a {
+            Stored::Entries(entries) => entries,
+            Stored::Blocks(..) => unreachable!("a look-alike has no blocks"),
+        };
+        let first = entries(&product);
+        assert!(Arc::ptr_eq(&first, &entries(&Product { n: product.n + 1, ..product.clone() })));
+        assert!(!Arc::ptr_eq(&first, &entries(&Product { seed: product.seed + 1, ..product.clone() })));
     }
 }

@@ -13,7 +13,7 @@ use super::contest::{self, Entrant};
 use super::error::BenchError;
 use super::implementation::{Implementation, Place};
 use super::operands::Operands;
-use super::product_operands::ProductOperands;
+use super::product_operands::{LastMatrix, ProductOperands};
 use super::record::{self, Row, Status};
 use super::registry::{self, Registered};
 use super::report;
@@ -117,9 +117,10 @@ fn run_suite(suite: &str, args: &HowArgs) -> Result<Outcome, BenchError> {
 
     let mut rows: Vec<Row> = Vec::new();
     let mut has_lost_one = false;
+    let mut last = LastMatrix::default();
     for ((workload, implementations), number) in plan.iter().zip(1..) {
         progress.line(&format!("[{number}/{}] {}", plan.len(), workload.name));
-        match measure(&session, workload, implementations, &settings, &progress) {
+        match measure(&session, workload, implementations, &settings, &mut last, &progress) {
             Ok(measured) => rows.extend(measured),
             // One file that cannot be read, or one problem too large, does not keep the others from being measured.
             Err(error) => {
@@ -142,13 +143,14 @@ fn measure(
     workload: &Workload,
     implementations: &[Registered],
     settings: &Settings,
+    last: &mut LastMatrix,
     progress: &Progress,
 ) -> Result<Vec<Row>, BenchError> {
     let row = |name: &str| session.row(workload, name, settings);
     match &workload.problem {
         Problem::Product(product) => {
             let ours: Vec<_> = implementations.iter().filter_map(|one| one.product()).collect();
-            let operands = ProductOperands::of(product)?;
+            let operands = ProductOperands::of(product, last)?;
             let arena = Arena::new(session, &operands, &ours, settings)?;
             Ok(contest::hold(entrants(&arena, &ours, row), settings, progress))
         }
