@@ -23,3 +23,27 @@ pub fn no_unroll() {
         core::arch::asm!(".pragma \"nounroll\";", options(nomem, nostack));
     };
 }
+
+/// What comes after this begins when `value` has been computed. Thread.
+///
+/// The order of a program's arithmetic and its waits is the assembler's choice: it moves a wait for products before
+/// arithmetic that was written there to run beside them, and they do not overlap. An instruction that may be executed and
+/// depends on the arithmetic holds the wait back: `nanosleep` of no time, for one value in 2^32 (PTX ISA 9.7.19).
+#[inline(always)]
+pub fn computed(value: u32) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: to sleep or not changes nothing but the time.
+    unsafe {
+        core::arch::asm!(
+            "{{",
+            ".reg .pred is_it;",
+            "setp.eq.u32 is_it, {0}, 0x7f812345;",
+            "@is_it nanosleep.u32 0;",
+            "}}",
+            in(reg32) value,
+            options(nostack)
+        );
+    };
+    #[cfg(not(target_arch = "nvptx64"))]
+    let _ = value;
+}

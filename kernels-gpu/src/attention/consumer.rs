@@ -22,7 +22,6 @@ type KeySlot<E, const KEYS: usize, const CHUNKS: usize> = FullSlot<KeyTile<E, KE
 
 /// A tile of O whose last product is in flight.
 struct Ended<Query> {
-    index: u32,
     softmax: Softmax,
     query: Query,
 }
@@ -100,7 +99,7 @@ pub(super) unsafe fn consume<
                 }
                 // SAFETY: a worker's tiles are in the list.
                 let next = unsafe { arguments.tile(index) };
-                let ended = Ended { index: index - 1, softmax, query };
+                let ended = Ended { softmax, query };
                 work = next;
                 mask = Mask::new(arguments, &work, first_row);
                 softmax = Softmax::EMPTY;
@@ -123,8 +122,10 @@ pub(super) unsafe fn consume<
                 k.release();
                 mask.prepare::<K, S>(arguments, scores.modify(), keys, warp, lane);
                 let factors = softmax.update(scores.modify(), scale);
-                // Nothing of the softmax is put off until the products of P and V are done.
+                // Nothing of the softmax is put off until the products of P and V are done: not by the compiler, nor by the
+                // assembler.
                 scores.read();
+                softmax.finish_before_wait();
                 let (v, _) = flight.wait();
                 v.release();
                 match ended {
@@ -132,9 +133,9 @@ pub(super) unsafe fn consume<
                         scale_rows(output.modify(), factors);
                         initial = Initial::Kept;
                     }
-                    Some(Ended { index, softmax, query }) => {
+                    Some(Ended { softmax, query }) => {
                         // Read once more: kept, its words would take the registers of a step.
-                        let work = arguments.tile(index);
+                        let work = arguments.tile(index - 1);
                         let place = Place { work: &work, first_row, warp, lane, consumer };
                         let staging = query.stage().at(consumer);
                         store::<E, O, CHUNKS>(arguments, map_o, place, output.modify(), softmax.finish(scale), staging);
@@ -146,7 +147,6 @@ pub(super) unsafe fn consume<
             }
         }
         let v = ring.wait();
-        let place = Place { work: &work, first_row, warp, lane, consumer };
         // SAFETY: as above; the consumer reads its rows of Q no more.
         unsafe {
             let flight = output.start(initial, (v, p), |products, read| {
@@ -154,6 +154,9 @@ pub(super) unsafe fn consume<
             });
             let (v, _) = flight.wait();
             v.release();
+            // Read once more, as above.
+            let work = arguments.tile(index - 1);
+            let place = Place { work: &work, first_row, warp, lane, consumer };
             let staging = query.stage().at(consumer);
             store::<E, O, CHUNKS>(arguments, map_o, place, output.modify(), softmax.finish(scale), staging);
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::eq_op, clippy::erasing_op, clippy::identity_op)]
 
+use hopper_std::hint::opaque;
 use hopper_std::ptx::convert::{ex2_approx_ftz_f32, rcp_approx_ftz_f32};
 use hopper_std::seq;
 use hopper_std::sm90::AccumulatorFragment;
@@ -49,11 +50,16 @@ impl Mask {
         if self.cap_scale != 0.0 {
             cap(scores, self.cap_scale);
         }
-        let (row, col) = (AccumulatorFragment::row(warp, lane), AccumulatorFragment::col(lane));
         match keys {
-            Keys::Columns(begin) if K::GATHERS => self.hide_columns(arguments, scores, row, begin + col),
+            Keys::Columns(begin) if K::GATHERS => {
+                let (row, col) = (AccumulatorFragment::row(warp, lane), AccumulatorFragment::col(lane));
+                self.hide_columns(arguments, scores, row, begin + col);
+            }
             Keys::From(first) | Keys::Columns(first) => {
                 if self.cuts(first, S as u32 * 2) {
+                    // Opaque: what follows from the lane alone would be kept through the steps that hide nothing.
+                    let lane = opaque(lane);
+                    let (row, col) = (AccumulatorFragment::row(warp, lane), AccumulatorFragment::col(lane));
                     self.hide(scores, row, first + col);
                 }
             }

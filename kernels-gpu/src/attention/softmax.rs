@@ -6,6 +6,7 @@
 #![allow(clippy::eq_op, clippy::erasing_op, clippy::identity_op)]
 
 use hopper_std::half::Half;
+use hopper_std::hint::computed;
 use hopper_std::ptx::convert::{ex2_approx_ftz_f32, fma_rn_f32, lg2_approx_ftz_f32, max_f32, rcp_approx_ftz_f32};
 use hopper_std::ptx::warp::shfl_sync_bfly;
 use hopper_std::seq;
@@ -57,6 +58,12 @@ impl Softmax {
             self.sum = [sums[0] + sums[2], sums[1] + sums[3]];
             factors
         }
+    }
+
+    /// Keeps the wait that follows behind the powers of 2, which then run beside the products that it is for.
+    #[inline(always)]
+    pub(super) fn finish_before_wait(&self) {
+        computed(self.sum[0].to_bits() ^ self.sum[1].to_bits());
     }
 
     /// The sums of whole rows. A row that has seen nothing gets the factor 0. Warp.
