@@ -2,6 +2,7 @@
 
 mod check;
 mod gpu_bundle;
+mod overlap;
 mod ptx;
 mod records;
 mod sanitize;
