@@ -77,7 +77,7 @@ pub(super) fn estimate(problem: &Problem<'_>, block: BlockShape, fit: &Fit) -> R
         store: problem.store(),
         overlapping: [
             (Bound::Arithmetic, Part::at(operations / busy, TENSOR)),
-            (Bound::Gather, Part::at(l2_bytes / busy, BLOCKS_FROM_L2)),
+            (Bound::Gather, Part::at(l2_bytes / busy, by_width(BLOCKS_FROM_L2, kernel.tile_n))),
             (Bound::Memory, Part::at(memory, MEMORY)),
             (Bound::Chain, chain),
         ],

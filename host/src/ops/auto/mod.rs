@@ -129,8 +129,9 @@ pub fn recommend(matrix: &CsrPattern, question: &Question) -> Recommendation {
             Err(refusal) => found.refused.push(Refused { format, refusal }),
         }
     }
-    // With CSR alone nothing is to be ranked, and what windows share is not worth a pass.
-    let fits = open.iter().any(|&format| format != Format::Csr).then(|| Fits::of(matrix));
+    // Where bounds have settled the rank, what windows share is not worth a pass: CSR's time is then one from above.
+    let is_settled = open == [Format::Csr] && !found.passed_over.is_empty();
+    let fits = (!open.is_empty() && !is_settled).then(|| Fits::of(matrix));
     for format in open {
         let fit = fits.as_ref().map_or_else(|| least(format, &problem, &rows), |fits| fits.get(format));
         let fetched = fits.as_ref().map_or(rows.num_entries, Fits::fetched_by_64_rows);

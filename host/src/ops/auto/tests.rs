@@ -113,7 +113,7 @@ fn more_entries_are_not_faster_in_the_same_format() {
 
 #[test]
 fn dense_blocks_are_multiplied_as_blocks() {
-    for num_cols in [1024, 4096] {
+    for num_cols in [2048, 4096] {
         let found = best("blocks:4096x4096,128x64,0.1", &Question::new(num_cols, Dtype::Bf16));
         assert!(matches!(found, Format::Bcsr(BlockShape { rows: 128, .. })), "{found}");
     }
@@ -132,7 +132,7 @@ fn graphs_stay_entries_and_finite_elements_become_windows() {
 
 #[test]
 fn one_column_and_one_multiplication_are_for_csr() {
-    for spec in ["fem:30000", "rmat:12,8", "uniform:3000x3000,0.01"] {
+    for spec in ["fem:30000", "rmat:16,8", "uniform:3000x3000,0.01"] {
         assert_eq!(best(spec, &Question::new(1, Dtype::Bf16)), Format::Csr, "{spec}");
     }
     let once = Question::new(128, Dtype::Bf16).with_times(1);

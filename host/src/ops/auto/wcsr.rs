@@ -83,7 +83,7 @@ pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) ->
         store: problem.store(),
         overlapping: [
             (Bound::Chain, chain),
-            (Bound::Gather, Part::at(l2_bytes / busy, EIGHTS_FROM_L2)),
+            (Bound::Gather, Part::at(l2_bytes / busy, by_width(WINDOWS_FROM_L2, kernel.tile_n))),
             (Bound::Memory, Part::at(memory, MEMORY)),
             (Bound::Arithmetic, Part::at(operations / busy, WINDOW_TENSOR)),
         ],
@@ -106,7 +106,5 @@ fn fetch_turn(window: WindowShape, kernel: &Configuration) -> (f64, Constant) {
         let of_v = (window.rows * kernel.stage_panels).div_ceil(256) as f64;
         return (of_v + STAGE_COLS as f64 / 8.0, COPY_TURN);
     }
-    let [narrow, middle, wide] = GATHERED_ROW;
-    let row = [narrow, middle].into_iter().find(|&(cols, _)| kernel.tile_n <= cols).unwrap_or(wide);
-    (STAGE_COLS as f64, row.1)
+    (STAGE_COLS as f64, by_width(GATHERED_ROW, kernel.tile_n))
 }
