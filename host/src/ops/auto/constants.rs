@@ -64,9 +64,9 @@ pub(super) const NEXT_LAUNCH: Constant = predicted(3.0e-6);
 /// Products of tiles of at least 128 rows or 512 columns, operations a second: what `BLOCKS` has once C's time is taken off.
 pub(super) const TENSOR: Constant = measured(6.8e14, BLOCKS);
 /// Boxes of blocks and of their rows of B from L2, bytes a second, where a tile has up to 128, 256 and 512 columns: ca-CondMat
-/// (886 MB in 181 us), luxembourg and ca-GrQc; no record; 64x64 blocks at 10 % (1.93 GB in 205 us).
+/// (886 MB in 181 us), luxembourg and ca-GrQc; 8192^3 at 50 % (5.37 GB in 772 us), at least; 64x64 blocks at 10 % (1.93 GB in 205 us).
 pub(super) const BLOCKS_FROM_L2: [(usize, Constant); 3] =
-    [(128, measured(4.9e12, REAL)), (256, predicted(7.7e12)), (512, measured(9.4e12, BLOCKS))];
+    [(128, measured(4.9e12, REAL)), (256, measured(7.0e12, BLOCKS)), (512, measured(9.4e12, BLOCKS))];
 /// A block of up to 64 columns that one worker waits for, seconds: products bound by their longest block row.
 pub(super) const BLOCK_TURN: Constant = measured(1.0e-7, REAL);
 
@@ -101,8 +101,8 @@ pub(super) const WINDOWS_FROM_L2: [(usize, Constant); 2] = [(128, predicted(5.3e
 /// A row of B gathered by the threads of one multiprocessor, seconds, where a tile has up to 64, 128 and 256 columns.
 pub(super) const GATHERED_ROW: [(usize, Constant); 3] =
     [(64, predicted(1.46e-8)), (128, predicted(2.61e-8)), (256, predicted(2.81e-8))];
-/// Products of windows, operations a second: four fifths of those of blocks, since windows have no clusters and eight times the boxes.
-pub(super) const WINDOW_TENSOR: Constant = predicted(5.5e14);
+/// Products of windows, operations a second: those of blocks less a tenth, since windows have no clusters and eight times the boxes.
+pub(super) const WINDOW_TENSOR: Constant = predicted(6.0e14);
 
 /// Host memory to device memory, bytes a second: `prepare_ms` over stored bytes.
 pub(super) const UPLOAD: Constant = measured(6.5e9, BLOCKS);
