@@ -39,6 +39,7 @@ pub struct RecommendArgs {
     pub measure: bool,
     /// Timed launches of each candidate [default: 20, fewer where they are slow]
     #[arg(long, value_name = "R", requires = "measure")]
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only a GPU measures"))]
     pub repeat: Option<NonZeroUsize>,
     /// Which GPU, counted from 0 [default: the first Hopper one]
     #[arg(long, value_name = "I")]

@@ -36,6 +36,7 @@ pub fn run(args: &RecommendArgs) -> Result<()> {
 }
 
 /// What a candidate's measurement came to.
+#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only a GPU measures"))]
 pub struct Measured {
     /// As [`Format`](hopper_sparse::ops::auto::Format) prints.
     pub format: String,
@@ -44,6 +45,7 @@ pub struct Measured {
 }
 
 /// What was measured of a candidate whose result is right.
+#[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only a GPU measures"))]
 pub struct Times {
     /// Seconds of a launch, the median.
     pub launch: f64,

@@ -78,11 +78,11 @@ pub(super) const ENTRIES_32: Constant = superseded(1.32e13, REAL);
 pub(super) const SCATTERED_FROM_L2: Constant = predicted(5.5e12);
 /// An entry of a row that one team works on alone, seconds: cora, citeseer, EVA, ca-GrQc, 67 to 73 ns.
 pub(super) const ENTRY_TURN: Constant = superseded(7.0e-8, REAL);
-/// Warp instructions for a row and for four of its entries, 16-bit elements and f32, counted in the machine code.
+/// Warp instructions for a row around its entries, counted in the machine code of `csr_f32`.
 pub(super) const ROW_INSTRUCTIONS: Constant = predicted(190.0);
-/// For four entries, 16-bit elements.
+/// Warp instructions for four entries, 16-bit elements, counted.
 pub(super) const STEP_INSTRUCTIONS_16: Constant = predicted(92.0);
-/// For four entries, f32.
+/// The same for f32.
 pub(super) const STEP_INSTRUCTIONS_32: Constant = predicted(39.0);
 /// The constant of the narrowest width that holds a tile of `tile_n` columns, or of the widest.
 pub(super) fn by_width<const WIDTHS: usize>(table: [(usize, Constant); WIDTHS], tile_n: usize) -> Constant {

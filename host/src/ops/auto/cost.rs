@@ -60,6 +60,12 @@ impl Part {
         Self { seconds: amount / rate.value, origin: rate.origin }
     }
 
+    /// Both, one after the other: measured where both are.
+    pub(super) fn and(self, other: Self) -> Self {
+        let origin = if self.origin.is_measured() { other.origin } else { self.origin };
+        Self { seconds: self.seconds + other.seconds, origin }
+    }
+
     /// The longer of two.
     pub(super) fn max(self, other: Self) -> Self {
         if other.seconds > self.seconds { other } else { self }

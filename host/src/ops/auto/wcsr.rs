@@ -79,7 +79,7 @@ pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) ->
     let copy = problem.aligned_copy(if window.group == 8 { CHUNK } else { 8 });
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
-        more_launches: Part { seconds: copy.seconds + if is_split { NEXT_LAUNCH.value } else { 0.0 }, ..copy },
+        more_launches: if is_split { copy.and(Part::times(1.0, NEXT_LAUNCH)) } else { copy },
         store: problem.store(),
         overlapping: [
             (Bound::Chain, chain),
