@@ -76,9 +76,12 @@ impl Report<'_> {
                 percent(candidate.fill),
                 count(candidate.fetched_rows),
                 significant(candidate.operations * 1e-9),
-                candidate.bound(),
-                if candidate.is_measured() { "" } else { " (predicted, not measured)" },
+                candidate.bound().name(),
+                if candidate.is_measured() { "" } else { " *" },
             ));
+        }
+        if self.found.candidates.iter().any(|candidate| !candidate.is_measured()) {
+            table.more("* predicted, not measured: no record of the kernels as they are supports the number");
         }
     }
 
