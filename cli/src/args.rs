@@ -11,6 +11,7 @@ use hopper_sparse::generate::GeneratorSpec;
 
 use crate::attention::AttentionArgs;
 use crate::bench::BenchArgs;
+use crate::recommend::RecommendArgs;
 use hopper_sparse::io::Existing;
 use hopper_sparse::io::matrix_market::{ComplexPolicy, ExplicitZeros, ReadOptions};
 
@@ -29,6 +30,7 @@ Examples:
   hopper-sparse spmm bcsstk33.mtx --cols 128             a matrix of yours
   hopper-sparse attention --keys 8192 --causal --check   attention of generated Q, K and V
   hopper-sparse convert bcsstk33.mtx.gz bcsstk33.safetensors --format bcsr:64x64 --dtype bf16
+  hopper-sparse recommend bcsstk33.mtx --cols 128        the format that is soonest, and why
   hopper-sparse info                                     the device and the kernels
   hopper-sparse bench run smoke                          the implementations beside each other
 
@@ -46,6 +48,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Show the device, its driver and the kernels; of a matrix, how windows of rows fit it
     Info(InfoArgs),
+    /// Predict or measure which format multiplies a sparse matrix soonest
+    Recommend(RecommendArgs),
     /// Check implementations and measure them beside their peers
     Bench(BenchArgs),
 }

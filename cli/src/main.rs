@@ -16,6 +16,7 @@ mod memory;
 mod output;
 mod progress;
 mod random;
+mod recommend;
 mod samples;
 mod spmm;
 mod statistics;
@@ -48,6 +49,7 @@ fn run(command: Command) -> Result<()> {
         Command::Attention(args) => attention::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Recommend(args) => recommend::run(&args),
         Command::Bench(args) => {
             let outcome = bench::run(&args)?;
             print(|out| out.write_all(outcome.text.as_bytes()))?;

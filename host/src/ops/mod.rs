@@ -6,6 +6,7 @@ use crate::element::Dtype;
 use crate::formats::{Axis, BlockShape, WindowShape};
 
 pub mod attention;
+pub mod auto;
 pub mod bcsr;
 pub mod csr;
 mod dealt;

@@ -1,0 +1,210 @@
+//! What a matrix would be in each format: counted, not built.
+//!
+//! One look at the offsets serves CSR. One pass over the column indices serves every shape of blocks and windows: the union of
+//! the columns of 64 rows, sorted, gives by shifts the groups of 8, 16, 32, 64 and 128 columns, and two unions merged give those
+//! of 128 rows. Threads share the windows; nothing of the size of the matrix is allocated.
+
+use rayon::prelude::*;
+
+use super::format::Format;
+use super::union::ColumnSet;
+use crate::formats::{CsrPattern, PANEL_COLS};
+
+/// Columns of a stage of the tensor-core kernels.
+pub(super) const STAGE_COLS: u64 = 64;
+
+/// Rows of a window of the survey: of two windows of 64, and of one of 128.
+const SURVEY_ROWS: usize = 128;
+
+/// What the lengths of rows say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rows {
+    pub num_entries: u64,
+    /// Entries of the longest row.
+    pub longest: u64,
+    /// Rows that have an entry.
+    pub occupied: u64,
+    /// Entries of four, each row padded to whole ones: steps of the CSR kernels.
+    pub steps: u64,
+    /// Stages of 64 columns that windows of 64 and of 128 rows store at least: those of each window's longest row.
+    pub least_stages: [u64; 2],
+}
+
+impl Rows {
+    pub(super) fn of(offsets: &[u64]) -> Self {
+        let num_rows = offsets.len().saturating_sub(1);
+        (0..num_rows.div_ceil(SURVEY_ROWS)).into_par_iter().map(|window| Self::of_window(offsets, window)).reduce(
+            Self::default,
+            |one, other| Self {
+                num_entries: one.num_entries + other.num_entries,
+                longest: one.longest.max(other.longest),
+                occupied: one.occupied + other.occupied,
+                steps: one.steps + other.steps,
+                least_stages: [
+                    one.least_stages[0] + other.least_stages[0],
+                    one.least_stages[1] + other.least_stages[1],
+                ],
+            },
+        )
+    }
+
+    fn of_window(offsets: &[u64], window: usize) -> Self {
+        let begin = window * SURVEY_ROWS;
+        let end = (begin + SURVEY_ROWS).min(offsets.len() - 1);
+        let mut found = Self { num_entries: offsets[end] - offsets[begin], ..Self::default() };
+        let mut halves = [0; 2];
+        for row in begin..end {
+            let len = offsets[row + 1] - offsets[row];
+            let half = &mut halves[usize::from(row - begin >= SURVEY_ROWS / 2)];
+            *half = len.max(*half);
+            found.occupied += u64::from(len > 0);
+            found.steps += len.div_ceil(4);
+        }
+        found.longest = halves[0].max(halves[1]);
+        let stages = halves.map(|longest| longest.div_ceil(STAGE_COLS));
+        found.least_stages = [stages[0] + stages[1], found.longest.div_ceil(STAGE_COLS)];
+        found
+    }
+}
+
+/// What a matrix would be in blocks or windows of one shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fit {
+    /// Windows or block rows, empty ones included.
+    pub num_windows: u64,
+    /// Panels of 16 columns, or blocks.
+    pub num_units: u64,
+    /// Columns of the matrix that are stored, added up over windows or block rows: rows of B that are fetched for each tile of columns.
+    pub num_columns: u64,
+    /// Stages of 64 columns, each window padded to whole ones.
+    pub num_stages: u64,
+    /// Stages of the window or block row that has the most.
+    pub longest: u64,
+}
+
+impl Fit {
+    fn of_window(num_groups: u64, format: Format) -> Self {
+        let (num_units, num_columns) = match format {
+            // No tensor core multiplies it.
+            Format::Csr => return Self::default(),
+            Format::Bcsr(block) => (num_groups, num_groups * block.cols as u64),
+            Format::Wcsr(window) => {
+                let columns = num_groups * window.group as u64;
+                (columns.div_ceil(PANEL_COLS as u64), columns)
+            }
+        };
+        let num_stages = num_columns.div_ceil(STAGE_COLS);
+        Self { num_windows: 1, num_units, num_columns, num_stages, longest: num_stages }
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self {
+            num_windows: self.num_windows + other.num_windows,
+            num_units: self.num_units + other.num_units,
+            num_columns: self.num_columns + other.num_columns,
+            num_stages: self.num_stages + other.num_stages,
+            longest: self.longest.max(other.longest),
+        }
+    }
+}
+
+/// Shapes of one group of columns, by the logarithm of its columns; the number of shapes is that of [`SHIFTS`] for each height.
+const SHIFTS: [u32; 6] = [0, 3, 4, 5, 6, 7];
+
+/// How every shape of blocks and windows fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fits {
+    /// By height, then by [`SHIFTS`].
+    found: [[Fit; SHIFTS.len()]; 2],
+}
+
+impl Fits {
+    pub(super) fn of(matrix: &CsrPattern) -> Self {
+        let num_windows = matrix.num_rows().div_ceil(SURVEY_ROWS);
+        let scratch =
+            || Scratch { set: ColumnSet::new(matrix.num_cols()), unions: [Vec::new(), Vec::new(), Vec::new()] };
+        // A task has some windows at least: each makes a set of bits, one for each column.
+        let found = (0..num_windows)
+            .into_par_iter()
+            .with_min_len(16)
+            .map_init(scratch, |scratch, window| scratch.fit(matrix, window))
+            .reduce(Counted::default, Counted::join);
+        Self { found: found.0 }
+    }
+
+    /// Rows of B that windows of 64 rows fetch, each window each of its columns once.
+    pub(super) fn fetched_by_64_rows(&self) -> u64 {
+        self.found[0][0].num_columns
+    }
+
+    /// How `format` fits; nothing of CSR.
+    pub(super) fn get(&self, format: Format) -> Fit {
+        let (rows, group) = match format {
+            Format::Csr => return Fit::default(),
+            Format::Bcsr(block) => (block.rows, block.cols),
+            Format::Wcsr(window) => (window.rows, window.group),
+        };
+        let place = SHIFTS.iter().position(|&shift| group == 1 << shift);
+        place.map_or_else(Fit::default, |place| self.found[usize::from(rows == SURVEY_ROWS)][place])
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counted([[Fit; SHIFTS.len()]; 2]);
+
+impl Counted {
+    fn join(mut self, other: Self) -> Self {
+        for (mine, theirs) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
+            *mine = mine.join(*theirs);
+        }
+        self
+    }
+}
+
+struct Scratch {
+    set: ColumnSet,
+    /// Of the first 64 rows, of the others, and of all.
+    unions: [Vec<u32>; 3],
+}
+
+impl Scratch {
+    fn fit(&mut self, matrix: &CsrPattern, window: usize) -> Counted {
+        let begin = window * SURVEY_ROWS;
+        let end = (begin + SURVEY_ROWS).min(matrix.num_rows());
+        let middle = (begin + SURVEY_ROWS / 2).min(end);
+        let columns = |first: usize, last: usize| {
+            &matrix.col_indices()[matrix.row_offsets()[first] as usize..matrix.row_offsets()[last] as usize]
+        };
+        let [first, second, both] = &mut self.unions;
+        self.set.union(columns(begin, middle), first);
+        self.set.union(columns(middle, end), second);
+        self.set.union(columns(begin, end), both);
+        let mut counted = Counted::default();
+        for (place, &shift) in SHIFTS.iter().enumerate() {
+            let fit = |groups: u64| Fit::of_window(groups, formats_of(shift));
+            counted.0[0][place] = fit(shrink(first, shift));
+            if middle < end {
+                counted.0[0][place] = counted.0[0][place].join(fit(shrink(second, shift)));
+            }
+            counted.0[1][place] = fit(shrink(both, shift));
+        }
+        counted
+    }
+}
+
+/// Some format whose groups have 2^`shift` columns: rows do not matter to what a window stores.
+fn formats_of(shift: u32) -> Format {
+    let cols = 1 << shift;
+    if cols < PANEL_COLS {
+        Format::Wcsr(crate::formats::WindowShape { rows: SURVEY_ROWS, group: cols })
+    } else {
+        Format::Bcsr(crate::formats::BlockShape { rows: SURVEY_ROWS, cols })
+    }
+}
+
+/// How many groups of 2^`shift` columns hold some of `columns`, which ascend.
+fn shrink(columns: &[u32], shift: u32) -> u64 {
+    let mut last = None;
+    let is_new = |&&column: &&u32| last.replace(column >> shift) != Some(column >> shift);
+    columns.iter().filter(is_new).count() as u64
+}

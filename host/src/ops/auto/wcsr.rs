@@ -1,0 +1,110 @@
+//! The model of WCSR: dense windows, gathered rows of B, wide windows split evenly.
+
+use kernels_gpu::wcsr::Configuration;
+
+use super::constants::*;
+use super::cost::{Bound, Cost, Part};
+use super::format::Format;
+use super::model::{Estimate, Problem};
+use super::survey::{Fit, STAGE_COLS};
+use crate::element::{Dtype, Element};
+use crate::formats::{WcsrView, WindowShape};
+use crate::ops::wcsr::WcsrSpmm;
+use crate::ops::{PlanError, Refusal};
+use half::{bf16, f16};
+
+/// The shortest part of a window, in stages.
+const LEAST_PART: f64 = 4.0;
+
+/// Columns of a chunk of B, which copies of eight rows read whole.
+const CHUNK: usize = 64;
+
+pub(super) fn check(problem: &Problem<'_>, window: WindowShape) -> Result<(), Refusal> {
+    spmm(problem, window).check()
+}
+
+fn spmm(problem: &Problem<'_>, window: WindowShape) -> WcsrSpmm {
+    let question = problem.question;
+    WcsrSpmm {
+        num_rows: problem.num_rows,
+        num_inner: problem.num_inner,
+        num_cols: question.num_cols,
+        window,
+        dtype: question.dtype,
+        output: question.output,
+        b_layout: question.b_layout,
+        c_layout: question.c_layout,
+    }
+}
+
+/// The kernel that a plan takes, which depends on no window: that of one empty window.
+fn configuration<T: Element>(problem: &Problem<'_>, window: WindowShape) -> Result<&'static Configuration, Refusal> {
+    let one = WcsrSpmm { num_rows: 1, ..spmm(problem, window) };
+    let (window_offsets, num_cols) = (&[0_u64, 0][..], problem.num_inner);
+    let a = WcsrView::<T> { num_rows: 1, num_cols, window, window_offsets, groups: &[], values: &[], order: None };
+    match one.plan(&a, problem.device().num_multiprocessors) {
+        Ok(plan) => Ok(plan.configuration()),
+        Err(PlanError::Refused(refusal)) => Err(refusal),
+        // `a` is the problem's.
+        Err(_) => Err(Refusal::Window { window }),
+    }
+}
+
+pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) -> Result<Estimate, Refusal> {
+    let kernel = match problem.question.dtype {
+        Dtype::F16 => configuration::<f16>(problem, window)?,
+        _ => configuration::<bf16>(problem, window)?,
+    };
+    let (rows, tile_n, stage_cols) = (window.rows as f64, kernel.tile_n as f64, STAGE_COLS as f64);
+    let panels = problem.panels(kernel.tile_n);
+    let groups_bytes = (crate::formats::PANEL_COLS / window.group * 4) as u64;
+    let stored = fit.num_units * (window.rows * crate::formats::PANEL_COLS) as u64;
+    let bytes = stored * 2 + fit.num_units * groups_bytes + (fit.num_windows + 1) * 8;
+    let stages = fit.num_stages as f64 * panels;
+    let l2_bytes = stages * (rows + tile_n) * stage_cols * 2.0;
+    let operations = stages * 2.0 * rows * stage_cols * tile_n;
+
+    // A window wider than a worker's share of all windows is split.
+    let workers = f64::from(problem.device().num_multiprocessors.max(1) * kernel.blocks);
+    let part = (fit.num_stages as f64 / workers).max(LEAST_PART).ceil();
+    let is_split = fit.longest as f64 > part;
+    let longest = (fit.longest as f64).min(part);
+    let tiles = if is_split { workers } else { fit.num_windows as f64 * panels };
+    let busy = problem.busy_share(tiles);
+    let per_multiprocessor = stages / problem.workers(tiles);
+    let turn = fetch_turn(window, kernel);
+    let chain = Part::times(per_multiprocessor.max(longest) * turn.0, turn.1);
+
+    let memory = problem.a_traffic(bytes as f64, panels) + problem.b_traffic(fit.num_columns, tile_n * 2.0, panels);
+    let copy = problem.aligned_copy(if window.group == 8 { CHUNK } else { 8 });
+    let cost = Cost {
+        launch: Part::times(1.0, LAUNCH),
+        more_launches: if is_split { copy.and(Part::times(1.0, NEXT_LAUNCH)) } else { copy },
+        store: problem.store(),
+        overlapping: [
+            (Bound::Chain, chain),
+            (Bound::Gather, Part::at(l2_bytes / busy, by_width(WINDOWS_FROM_L2, kernel.tile_n))),
+            (Bound::Memory, Part::at(memory, MEMORY)),
+            (Bound::Arithmetic, Part::at(operations / busy, WINDOW_TENSOR)),
+        ],
+    };
+    Ok(Estimate {
+        format: Format::Wcsr(window),
+        cost,
+        preparation: problem.build(bytes),
+        bytes,
+        stored,
+        fetched: fit.num_columns,
+        operations,
+        note: kernel.spec.name,
+    })
+}
+
+/// How often one multiprocessor does what for a stage: copies of V and of eight rows, or rows that threads gather.
+fn fetch_turn(window: WindowShape, kernel: &Configuration) -> (f64, Constant) {
+    if window.group == 8 {
+        let of_v = (window.rows * kernel.stage_panels).div_ceil(256) as f64;
+        return (of_v + STAGE_COLS as f64 / 8.0, COPY_TURN);
+    }
+    (STAGE_COLS as f64, by_width(GATHERED_ROW, kernel.tile_n))
+}
