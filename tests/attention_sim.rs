@@ -223,7 +223,7 @@ fn other_tensors_are_refused() {
         HeadsViewMut::try_new(&mut o, shape, strides).expect("a view"),
     );
     let error = plan.simulate(&device, view, view, view, &mut o, None).expect_err("another type");
-    assert_eq!(error.to_string(), "the plan was made for bf16, but the tensors are of f16");
+    assert_eq!(error.to_string(), "the problem is of bf16, but the tensors are of f16");
 }
 
 /// A sequence of one token in one head may have any strides: no step is taken.

@@ -233,7 +233,7 @@ impl fmt::Display for AttentionError {
                 write!(f, "there are {found} {}, but a kernel can number {most} at most", what.plural())
             }
             Self::OtherDtype { expected, found } => {
-                write!(f, "the plan was made for {expected}, but the tensors are of {found}")
+                write!(f, "the problem is of {expected}, but the tensors are of {found}")
             }
             Self::OtherShape { tensor, expected, found } => {
                 write!(f, "{tensor} has {found}, but the problem has {expected}")

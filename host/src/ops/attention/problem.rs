@@ -157,6 +157,15 @@ impl Attention {
         query_head / (self.num_query_heads / self.num_key_heads)
     }
 
+    /// The keys that some of these rows, of which there is one, see by the window.
+    pub(crate) fn keys_of_rows(&self, sequence: usize, rows: Range<usize>) -> Range<usize> {
+        let (num_queries, num_keys) = (self.queries.len_of(sequence), self.keys.len_of(sequence));
+        let of = |row: usize| self.window.keys_of(row, num_queries, num_keys);
+        // From row to row, neither bound of what is seen moves backwards.
+        let first = of(rows.start).start;
+        first..of(rows.end - 1).end.max(first)
+    }
+
     /// Pairs of a row and a key that it sees, over all sequences and heads: 4 D times as many operations.
     pub fn num_pairs(&self) -> u128 {
         let of_sequence = |sequence| {
