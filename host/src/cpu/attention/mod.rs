@@ -19,7 +19,7 @@ mod tile;
 
 use rayon::prelude::*;
 
-use super::simd::{Path, Vectorised};
+use super::simd::Path;
 use crate::element::Element;
 use crate::error::Result;
 use crate::formats::{DenseViewMut, HeadsView, HeadsViewMut};
@@ -109,7 +109,9 @@ fn run<T: Element>(
     work.into_par_iter().with_max_len(1).for_each_init(
         || Buffers::new(problem.head_dim),
         |buffers, Work { place, rows, lse }| {
-            path.run(OneTile { tile: Tile { problem, tensors, place }, keys: keys_of(&place), buffers, rows, lse });
+            let tile = Tile { problem, tensors, place };
+            tile.attend(path, &keys_of(&place), buffers);
+            tile.store(buffers, rows, lse);
         },
     );
     Ok(())
@@ -154,24 +156,6 @@ fn next<'a, I>(rest: &mut &'a mut [I], skipped: usize, count: usize) -> &'a mut 
     let (taken, tail) = core::mem::take(rest)[skipped..].split_at_mut(count);
     *rest = tail;
     taken
-}
-
-/// A tile for a thread.
-struct OneTile<'a, 'o, T> {
-    tile: Tile<'a, T>,
-    keys: TileKeys,
-    buffers: &'a mut Buffers,
-    rows: &'a mut [&'o mut [T]],
-    lse: &'a mut [f32],
-}
-
-impl<T: Element> Vectorised for OneTile<'_, '_, T> {
-    #[inline(always)]
-    fn run<I: super::simd::InstructionSet>(self) {
-        let Self { tile, keys, buffers, rows, lse } = self;
-        tile.attend::<I>(&keys, buffers);
-        tile.store(buffers, rows, lse);
-    }
 }
 
 impl Place {

@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::exp::{exp2, tanh};
 use super::products::{LANES, Left, Product};
 use super::{Place, ROWS};
-use crate::cpu::simd::InstructionSet;
+use crate::cpu::simd::{InstructionSet, Path, Vectorised};
 use crate::element::{Element, widen_all};
 use crate::formats::HeadsView;
 use crate::ops::attention::Attention;
@@ -97,10 +97,13 @@ impl TileKeys {
 
 impl<T: Element> Tile<'_, T> {
     /// Leaves the rows' sums and their states in `buffers`.
-    #[inline(always)]
-    pub(super) fn attend<I: InstructionSet>(&self, keys: &TileKeys, buffers: &mut Buffers) {
+    pub(super) fn attend(&self, path: Path, keys: &TileKeys, buffers: &mut Buffers) {
         let num_lanes = self.place.num_rows.next_multiple_of(LANES);
         self.begin(num_lanes, buffers);
+        let scale = match self.problem.softcap {
+            None => Scale { factor: self.problem.scale * LOG2_E, cap: None },
+            Some(softcap) => Scale { factor: self.problem.scale / softcap, cap: Some(softcap * LOG2_E) },
+        };
         let mut numbers = [0u32; KEYS];
         for first in (0..keys.len()).step_by(KEYS) {
             let numbers = &mut numbers[..KEYS.min(keys.len() - first)];
@@ -108,7 +111,9 @@ impl<T: Element> Tile<'_, T> {
                 // Fewer than 2^30: the problem has been checked.
                 *number = keys.key(first + at) as u32;
             }
-            self.block::<I>(numbers, num_lanes, buffers);
+            self.load(numbers, buffers);
+            let (num_rows, head_dim) = (self.place.num_rows, self.problem.head_dim);
+            take_block(path, Block { scale, numbers, num_rows, num_lanes, head_dim, buffers });
         }
     }
 
@@ -136,45 +141,17 @@ impl<T: Element> Tile<'_, T> {
         state.seen.fill(0);
     }
 
-    /// Takes some keys in.
-    #[inline(always)]
-    fn block<I: InstructionSet>(&self, numbers: &[u32], num_lanes: usize, buffers: &mut Buffers) {
-        let (problem, head_dim) = (self.problem, self.problem.head_dim);
-        let Buffers { width, queries, keys, values, scores, sums, state } = buffers;
-        let width = *width;
-        let key_head = problem.key_head_of(self.place.head);
-        let lines = keys.chunks_exact_mut(head_dim).zip(values.chunks_exact_mut(width));
+    /// Loads the rows of K and V that have these numbers.
+    fn load(&self, numbers: &[u32], buffers: &mut Buffers) {
+        let Self { problem, tensors: [_, k, v], place } = self;
+        let Buffers { width, keys, values, .. } = buffers;
+        let (head_dim, key_head) = (problem.head_dim, problem.key_head_of(place.head));
+        let lines = keys.chunks_exact_mut(head_dim).zip(values.chunks_exact_mut(*width));
         for (&number, (key, value)) in numbers.iter().zip(lines) {
-            let (batch, token) = problem.keys.place(self.place.sequence, number as usize);
-            widen_all(self.tensors[1].row(batch, token, key_head), key);
-            widen_all(self.tensors[2].row(batch, token, key_head), &mut value[..head_dim]);
+            let (batch, token) = problem.keys.place(place.sequence, number as usize);
+            widen_all(k.row(batch, token, key_head), key);
+            widen_all(v.row(batch, token, key_head), &mut value[..head_dim]);
         }
-        let scores = &mut scores[..numbers.len() * num_lanes];
-        scores.fill(0.0);
-        let product = Product {
-            left: Left { data: keys, row_stride: head_dim, step_stride: 1 },
-            right: queries,
-            num_rows: numbers.len(),
-            depth: head_dim,
-            width: num_lanes,
-        };
-        product.add_to::<I>(scores);
-        let scale = match problem.softcap {
-            None => Scale { factor: problem.scale * LOG2_E, cap: None },
-            Some(softcap) => Scale { factor: problem.scale / softcap, cap: Some(softcap * LOG2_E) },
-        };
-        state.take::<I>(scale, numbers, scores, num_lanes);
-        for (row, &factor) in sums.chunks_exact_mut(width).zip(&state.factor[..num_lanes]) {
-            row.iter_mut().for_each(|sum| *sum *= factor);
-        }
-        let product = Product {
-            left: Left { data: scores, row_stride: 1, step_stride: num_lanes },
-            right: values,
-            num_rows: self.place.num_rows,
-            depth: numbers.len(),
-            width,
-        };
-        product.add_to::<I>(sums);
     }
 
     /// Rows of O, and their log-sum-exps where there is room for them.
@@ -194,6 +171,51 @@ impl<T: Element> Tile<'_, T> {
                 *to = lse_of_row;
             }
         }
+    }
+}
+
+/// Keys that have been loaded, for a tile's rows.
+struct Block<'a> {
+    scale: Scale,
+    numbers: &'a [u32],
+    num_rows: usize,
+    num_lanes: usize,
+    head_dim: usize,
+    buffers: &'a mut Buffers,
+}
+
+/// Takes some keys in. Nothing here depends on the type of an element, so that it is compiled with the library, as that is.
+fn take_block(path: Path, block: Block<'_>) {
+    path.run(block);
+}
+
+impl Vectorised for Block<'_> {
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { scale, numbers, num_rows, num_lanes, head_dim, buffers } = self;
+        let Buffers { width, queries, keys, values, scores, sums, state } = buffers;
+        let scores = &mut scores[..numbers.len() * num_lanes];
+        scores.fill(0.0);
+        let product = Product {
+            left: Left { data: keys, row_stride: head_dim, step_stride: 1 },
+            right: queries,
+            num_rows: numbers.len(),
+            depth: head_dim,
+            width: num_lanes,
+        };
+        product.add_to::<I>(scores);
+        state.take::<I>(scale, numbers, scores, num_lanes);
+        for (row, &factor) in sums.chunks_exact_mut(*width).zip(&state.factor[..num_lanes]) {
+            row.iter_mut().for_each(|sum| *sum *= factor);
+        }
+        let product = Product {
+            left: Left { data: scores, row_stride: 1, step_stride: num_lanes },
+            right: values,
+            num_rows,
+            depth: numbers.len(),
+            width: *width,
+        };
+        product.add_to::<I>(sums);
     }
 }
 
