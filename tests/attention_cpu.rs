@@ -10,7 +10,7 @@ use hopper_sparse::{Dtype, Element, Result, bf16, cpu, f16};
 use suite::attention::{Case, Choices, Runner, check_edges, check_options, check_short_sequences};
 use suite::attention_blocks::{self as blocks, Kind, SparseRunner};
 use suite::operands::Random;
-use suite::{isolation, one_query};
+use suite::{cache, isolation, one_query};
 
 struct OnCpu;
 
@@ -67,6 +67,13 @@ fn sequences_have_nothing_to_do_with_one_another() {
     isolation::check_leaks::<f16>(&OnCpu, 64);
     isolation::check_batches::<bf16>(&OnCpu, 64);
     one_query::check_one_query_batches::<f16>(&OnCpu, 32, 300);
+}
+
+#[test]
+fn sequences_with_room_to_spare() {
+    cache::check_caches::<bf16>(&OnCpu, 64);
+    cache::check_caches::<f16>(&OnCpu, 24);
+    cache::check_cache_bits::<bf16>(&OnCpu, 64);
 }
 
 #[test]
