@@ -19,7 +19,7 @@ use hopper_sparse::{Dtype, Element, Result, bf16, f16};
 use kernels_gpu::attention::{CONFIGURATIONS, Configuration};
 use suite::attention::{self, Case, Choices, Runner};
 use suite::operands::Random;
-use suite::{isolation, one_query};
+use suite::{cache, isolation, one_query};
 
 /// Runs a problem on a device by the kernel that the plan chooses, or by one of some kernels.
 struct OnDevice {
@@ -183,6 +183,14 @@ on_device! {
 }
 
 /// A million keys: no index overflows, and sums of so many lose no more than the textbook's.
+#[test]
+fn attention_small_caches() {
+    let Some(device) = gpu::device_or_skip("attention_small_caches") else { return };
+    cache::check_caches::<bf16>(&OnDevice::chosen(&device), 128);
+    cache::check_caches::<f16>(&OnDevice::chosen(&device), 64);
+    cache::check_cache_bits::<bf16>(&OnDevice::chosen(&device), 128);
+}
+
 #[test]
 fn attention_a_million_keys() {
     let Some(device) = gpu::device_or_skip("attention_a_million_keys") else { return };

@@ -19,7 +19,7 @@ use suite::attention::{self, Case, Choices, Runner};
 use suite::heads::HeadsPlacement;
 use suite::operands::Random;
 use suite::schedules::Schedules;
-use suite::{isolation, one_query};
+use suite::{cache, isolation, one_query};
 
 /// So few that each works on several tiles.
 const MULTIPROCESSORS: u32 = 2;
@@ -76,6 +76,20 @@ fn the_contract() {
         one_query::check_one_query_leaks::<bf16>(&runner, 8);
         one_query::check_one_query_batches::<bf16>(&runner, 24, 333);
     }
+}
+
+/// Sequences with room to spare, by the plainest kernels, and by those that plans choose.
+#[test]
+fn caches() {
+    let runner = InSimulator::of_any_schedule(&plain_attention::CONFIGURATIONS);
+    cache::check_caches::<bf16>(&runner, 16);
+    cache::check_caches::<f16>(&runner, 8);
+    cache::check_cache_bits::<bf16>(&runner, 24);
+    let runner = InSimulator { one_query: COMBINED, ..runner };
+    cache::check_caches::<bf16>(&runner, 8);
+    let runner = InSimulator::of_any_schedule(CONFIGURATIONS);
+    cache::check_caches::<bf16>(&runner, 64);
+    cache::check_cache_bits::<f16>(&runner, 128);
 }
 
 /// Sequences of one query, by the kernels that plans choose: those of few rows, and beside them those of many.
@@ -223,7 +237,36 @@ fn other_tensors_are_refused() {
         HeadsViewMut::try_new(&mut o, shape, strides).expect("a view"),
     );
     let error = plan.simulate(&device, view, view, view, &mut o, None).expect_err("another type");
-    assert_eq!(error.to_string(), "the plan was made for bf16, but the tensors are of f16");
+    assert_eq!(error.to_string(), "the problem is of bf16, but the tensors are of f16");
+}
+
+/// Sequences with room that lie where no step from token to token leads, or K elsewhere than V.
+#[test]
+fn ways_from_sequence_to_sequence_that_no_map_has_are_refused() {
+    let problem = Attention::new(Sequences::Equal { batch: 2, len: 1 }, 1, 16, Dtype::Bf16)
+        .with_keys(Sequences::with_room(4, &[3, 1]));
+    let plan = problem.plan_among(&plain_attention::CONFIGURATIONS, 1).expect("a plan");
+    let data = vec![bf16::ZERO; 1024];
+    let refused = |[k, v]: [(usize, usize); 2]| {
+        let view = |shape, (batch, token)| {
+            HeadsView::try_new(&data, shape, HeadsStrides { batch, token, head: 16 }).expect("a view")
+        };
+        let mut o = vec![bf16::ZERO; 32];
+        let strides = HeadsStrides { batch: 16, token: 16, head: 16 };
+        let mut o = HeadsViewMut::try_new(&mut o, problem.query_shape(), strides).expect("a view");
+        let (q, keys) = (view(problem.query_shape(), (16, 16)), problem.key_shape());
+        let device = Simulated::new(Schedule::new(Mode::Fair, 0));
+        let ran = plan.simulate(&device, q, view(keys, k), view(keys, v), &mut o, None);
+        ran.expect_err("a refusal").to_string()
+    };
+    assert_eq!(
+        refused([(104, 16), (64, 16)]),
+        "from sequence to sequence of K there are 208 bytes, but with room to spare it must be a multiple of the 32 from token to token"
+    );
+    assert_eq!(
+        refused([(64, 16), (144, 24)]),
+        "from sequence to sequence there are 4 tokens in K, but 6 in V: with room to spare they must be as many"
+    );
 }
 
 /// A sequence of one token in one head may have any strides: no step is taken.

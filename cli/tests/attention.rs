@@ -1,4 +1,4 @@
-//! `attention`: what it refuses, and how, before a device is looked for and where there is none.
+//! `attention` where there is no device: what it refuses, and how, and what the CPU does.
 
 mod common;
 
@@ -38,13 +38,31 @@ fn arguments_that_do_not_parse_or_do_not_go_together_are_named() {
     attention("--lengths 5,x").refused(2).saying("--lengths");
     attention("--keys -1").refused(2);
     attention("--repeat 0").refused(2).saying("--repeat");
-    attention("--backend cpu").refused(2).saying("gpu");
+    attention("--backend tpu").refused(2).saying("gpu");
 }
 
 #[test]
-fn without_a_gpu_it_says_so() {
-    attention("--keys 64").refused(1).saying("no ");
-    attention("--lengths 5,0,9 --window all,3 --softcap 30 --dtype f16 --json").refused(1).saying("no ");
+fn without_a_gpu_the_cpu_computes_and_the_command_says_why() {
+    let table = attention("--keys 64 --heads 2 --repeat 2 --check").succeeded();
+    for words in ["backend", "CPU, ", "no ", "median of 2", "every row"] {
+        assert!(table.stdout.contains(words), "`{words}` is not in: {}", table.stdout);
+    }
+    let outcome =
+        attention("--lengths 5,0,9 --window all,3 --softcap 30 --dtype f16 --repeat 1 --check --json").succeeded();
+    let json = outcome.json();
+    assert_eq!(json["backend"]["name"], "cpu");
+    assert!(json["backend"]["reason"].as_str().is_some_and(|reason| reason.contains("no ")), "{json}");
+    assert_eq!((&json["check"]["accepted"], &json["plan"]), (&true.into(), &serde_json::Value::Null));
+    attention("--keys 64 --backend gpu").refused(1).saying("no ");
+}
+
+#[test]
+fn the_cpu_where_it_is_asked_for() {
+    let outcome =
+        attention("--batch 3 --queries 1 --keys 77 --heads 4 --kv-heads 2 --backend cpu --repeat 1 --check --json");
+    let json = outcome.succeeded().json();
+    assert_eq!((&json["backend"]["name"], &json["backend"]["reason"]), (&"cpu".into(), &serde_json::Value::Null));
+    assert_eq!(json["check"]["accepted"], true);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 pub mod attention;
 pub mod attention_blocks;
+pub mod cache;
 pub mod csr_rows;
 pub mod heads;
 pub mod isolation;

@@ -48,8 +48,8 @@ pub struct AttentionArgs {
     /// The factor of Q K^T [default: 1 / sqrt(D)]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub scale: Option<f32>,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = BackendArg::Gpu)]
+    /// Where to compute; auto takes the GPU where there is one
+    #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
     pub backend: BackendArg,
     /// Which GPU, counted from 0 [default: the first Hopper one]
     #[arg(long, value_name = "I")]
@@ -83,8 +83,12 @@ Examples:
 /// Where to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendArg {
-    /// The GPU
+    /// The GPU where there is one, else the CPU
+    Auto,
+    /// The GPU, or fail
     Gpu,
+    /// The CPU
+    Cpu,
     /// The kernel in the simulator, on the CPU: for small problems
     #[cfg(feature = "sim")]
     Sim,

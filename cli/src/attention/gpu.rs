@@ -4,6 +4,7 @@ use hopper_sparse::formats::{HeadsShape, HeadsStrides};
 use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, DeviceHeadsView, DeviceHeadsViewMut};
 use hopper_sparse::ops::attention::{Attention, AttentionPlan, AttentionPrepared};
 use hopper_sparse::{Element, Error};
+use serde_json::{Value, json};
 
 use super::{Inputs, Machine, Output};
 use crate::error::Result;
@@ -72,8 +73,18 @@ impl<T: Element> Machine<T> for GpuAttention<T> {
         format!("GPU {}, {}", self.gpu.device().index(), self.gpu.device().name())
     }
 
-    fn plan(&self) -> &AttentionPlan {
-        self.prepared.plan()
+    fn json(&self) -> Value {
+        let device = self.gpu.device();
+        json!({
+            "name": "gpu",
+            "device": device.index(),
+            "device_name": device.name(),
+            "driver": device.driver_version().to_string(),
+        })
+    }
+
+    fn plan(&self) -> Option<&AttentionPlan> {
+        Some(self.prepared.plan())
     }
 
     fn compute(&mut self) -> Result<Output<T>> {

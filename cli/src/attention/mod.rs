@@ -1,7 +1,8 @@
-//! `hopper-sparse attention`: draw Q, K and V, plan, launch, check, report.
+//! `hopper-sparse attention`: draw Q, K and V, choose, prepare, launch, check, report.
 
 mod args;
 mod check;
+mod cpu;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod report;
@@ -13,6 +14,7 @@ use std::time::Instant;
 use hopper_sparse::formats::{Dense, Heads, HeadsLayout, HeadsShape, Layout};
 use hopper_sparse::ops::attention::{Attention, AttentionPlan};
 use hopper_sparse::{Dtype, Element, bf16, f16};
+use serde_json::Value;
 
 use crate::error::{CliError, Result};
 use crate::random::normal_at;
@@ -21,7 +23,7 @@ use crate::{memory, progress};
 
 pub use args::AttentionArgs;
 use args::BackendArg;
-use report::Report;
+use report::{Backend, Report};
 
 /// Runs the verb.
 pub fn run(args: &AttentionArgs) -> Result<()> {
@@ -35,6 +37,7 @@ pub fn run(args: &AttentionArgs) -> Result<()> {
 }
 
 /// Q, K and V.
+#[derive(Clone)]
 pub struct Inputs<T> {
     /// Queries.
     pub q: Heads<T>,
@@ -54,7 +57,6 @@ pub struct Output<T> {
 
 impl<T: Element> Output<T> {
     /// NaN everywhere: every element must be overwritten.
-    #[cfg_attr(not(any(feature = "gpu", feature = "sim")), allow(dead_code, reason = "nothing computes"))]
     pub fn poisoned(problem: &Attention) -> Self {
         let mut o = Heads::zeros(problem.query_shape(), HeadsLayout::TokensHeads);
         o.data_mut().fill(T::from_f64(f64::NAN));
@@ -67,8 +69,10 @@ impl<T: Element> Output<T> {
 pub trait Machine<T> {
     /// What it is, for people.
     fn description(&self) -> String;
-    /// The plan.
-    fn plan(&self) -> &AttentionPlan;
+    /// What it is, for machines: an object, with its `name`.
+    fn json(&self) -> Value;
+    /// The plan, where kernels compute.
+    fn plan(&self) -> Option<&AttentionPlan>;
     /// Computes O and the log-sum-exps.
     ///
     /// # Errors
@@ -83,10 +87,10 @@ pub trait Machine<T> {
 
 fn run_typed<T: Element>(args: &AttentionArgs, problem: &Attention) -> Result<()> {
     refuse_what_does_not_fit(problem)?;
-    let open = open::<T>(args)?;
+    let Opened { prepare, reason } = open::<T>(args)?;
     let inputs = draw::<T>(problem, args.seed);
     let start = Instant::now();
-    let mut machine = open(problem, &inputs)?;
+    let mut machine = prepare(problem, &inputs)?;
     let preparation = start.elapsed().as_secs_f64();
     let output = machine.compute()?;
     let check = args.check.then(|| check::run(problem, &inputs, &output, args.seed)).transpose()?;
@@ -96,8 +100,8 @@ fn run_typed<T: Element>(args: &AttentionArgs, problem: &Attention) -> Result<()
         Some(_) if !is_wrong => Some(take_samples(machine.as_mut(), args)?),
         _ => None,
     };
-    let report =
-        Report { args, problem, plan: machine.plan(), machine: machine.description(), preparation, samples, check };
+    let backend = Backend { text: machine.description(), json: machine.json(), reason };
+    let report = Report { args, problem, plan: machine.plan(), backend, preparation, samples, check };
     report.print()?;
     match report.check {
         Some(check) if is_wrong => Err(CliError::failure(format_args!("the result is {check}"))),
@@ -110,21 +114,43 @@ fn take_samples<T>(machine: &mut dyn Machine<T>, args: &AttentionArgs) -> Result
 }
 
 /// Puts a problem and its inputs on a machine.
-type Open<T> = Box<dyn FnOnce(&Attention, &Inputs<T>) -> Result<Box<dyn Machine<T>>>>;
+type Prepare<T> = Box<dyn FnOnce(&Attention, &Inputs<T>) -> Result<Box<dyn Machine<T>>>>;
+
+/// A machine that was found.
+struct Opened<T> {
+    prepare: Prepare<T>,
+    /// Why it is this one, where it was not asked for.
+    reason: Option<String>,
+}
 
 /// Finds the machine before anything is drawn.
-fn open<T: Element>(args: &AttentionArgs) -> Result<Open<T>> {
+fn open<T: Element>(args: &AttentionArgs) -> Result<Opened<T>> {
+    let asked_for = |prepare| Ok(Opened { prepare, reason: None });
     match args.backend {
-        #[cfg(feature = "gpu")]
+        BackendArg::Auto => Ok(match open_gpu(args.device) {
+            Ok(prepare) => Opened { prepare, reason: None },
+            Err(reason) => Opened { prepare: Box::new(cpu::prepare), reason: Some(reason) },
+        }),
         BackendArg::Gpu => {
-            let gpu = crate::gpu::Gpu::open(args.device).map_err(CliError::failure)?;
-            Ok(Box::new(move |problem, inputs| gpu::prepare(gpu, problem, inputs)))
+            asked_for(open_gpu(args.device).map_err(|reason| {
+                CliError::failure(reason).hint("--backend auto takes the CPU where there is no GPU")
+            })?)
         }
-        #[cfg(not(feature = "gpu"))]
-        BackendArg::Gpu => Err(CliError::failure("this program was built without the `gpu` feature")),
+        BackendArg::Cpu => asked_for(Box::new(cpu::prepare)),
         #[cfg(feature = "sim")]
-        BackendArg::Sim => Ok(Box::new(simulated::prepare)),
+        BackendArg::Sim => asked_for(Box::new(simulated::prepare)),
     }
+}
+
+#[cfg(feature = "gpu")]
+fn open_gpu<T: Element>(device: Option<u32>) -> Result<Prepare<T>, String> {
+    let gpu = crate::gpu::Gpu::open(device)?;
+    Ok(Box::new(move |problem, inputs| gpu::prepare(gpu, problem, inputs)))
+}
+
+#[cfg(not(feature = "gpu"))]
+fn open_gpu<T: Element>(_: Option<u32>) -> Result<Prepare<T>, String> {
+    Err("this program was built without the `gpu` feature".to_owned())
 }
 
 fn draw<T: Element>(problem: &Attention, seed: u64) -> Inputs<T> {

@@ -10,16 +10,26 @@ use crate::samples::Samples;
 use crate::table::{Table, bytes, count, rate, seconds, significant};
 use crate::{print, print_json};
 
+/// What computed, and why.
+pub struct Backend {
+    /// For people.
+    pub text: String,
+    /// For machines: an object.
+    pub json: Value,
+    /// Why, where it was not asked for.
+    pub reason: Option<String>,
+}
+
 /// Everything that a run found out.
 pub struct Report<'a> {
     /// What was asked for.
     pub args: &'a AttentionArgs,
     /// What was computed.
     pub problem: &'a Attention,
-    /// What was chosen.
-    pub plan: &'a AttentionPlan,
+    /// What was chosen, where kernels computed.
+    pub plan: Option<&'a AttentionPlan>,
     /// What computed.
-    pub machine: String,
+    pub backend: Backend,
     /// Seconds that the preparation took.
     pub preparation: f64,
     /// The times; none where the result is wrong, or time says nothing.
@@ -53,8 +63,13 @@ impl Report<'_> {
         let mut table = Table::default();
         table.row("problem", self.problem.to_string());
         table.more(format!("scale {}, {} a launch", significant(self.problem.scale.into()), self.operations_text()));
-        table.row("backend", self.machine.clone());
-        table.row("plan", self.plan.to_string());
+        table.row("backend", self.backend.text.clone());
+        if let Some(reason) = &self.backend.reason {
+            table.more(reason.clone());
+        }
+        if let Some(plan) = self.plan {
+            table.row("plan", plan.to_string());
+        }
         let [q, k] = self.tensor_bytes().map(bytes);
         table.row("memory", format!("Q and O {q} each, K and V {k} each"));
         table.row("prepared", format!("in {}", seconds(self.preparation)));
@@ -92,6 +107,8 @@ impl Report<'_> {
     fn json(&self) -> Value {
         let problem = self.problem;
         let [q, k] = self.tensor_bytes();
+        let mut backend = self.backend.json.clone();
+        backend["reason"] = json!(self.backend.reason);
         json!({
             "problem": {
                 "text": problem.to_string(),
@@ -108,8 +125,8 @@ impl Report<'_> {
                 "seed": self.args.seed,
                 "flops": self.operations(),
             },
-            "backend": self.machine,
-            "plan": self.plan.to_string(),
+            "backend": backend,
+            "plan": self.plan.map(ToString::to_string),
             "bytes": { "q": q, "k": k, "v": k, "o": q },
             "preparation_seconds": self.preparation,
             "time": self.samples.as_ref().map(|samples| json!({

@@ -3,6 +3,7 @@
 use hopper_sparse::ops::attention::{Attention, AttentionPlan};
 use hopper_sparse::sim::{Mode, Schedule, Simulated};
 use hopper_sparse::{Element, Error};
+use serde_json::{Value, json};
 
 use super::{Inputs, Machine, Output};
 use crate::error::{CliError, Result};
@@ -21,8 +22,7 @@ struct SimulatedAttention<T> {
 /// Usage where no kernel serves the problem.
 pub fn prepare<T: Element>(problem: &Attention, inputs: &Inputs<T>) -> Result<Box<dyn Machine<T>>> {
     let plan = problem.plan(MULTIPROCESSORS).map_err(Error::from)?;
-    let Inputs { q, k, v } = inputs;
-    Ok(Box::new(SimulatedAttention { plan, inputs: Inputs { q: q.clone(), k: k.clone(), v: v.clone() } }))
+    Ok(Box::new(SimulatedAttention { plan, inputs: inputs.clone() }))
 }
 
 impl<T: Element> Machine<T> for SimulatedAttention<T> {
@@ -30,8 +30,12 @@ impl<T: Element> Machine<T> for SimulatedAttention<T> {
         format!("simulator, {MULTIPROCESSORS} multiprocessors")
     }
 
-    fn plan(&self) -> &AttentionPlan {
-        &self.plan
+    fn json(&self) -> Value {
+        json!({ "name": "simulator", "multiprocessors": MULTIPROCESSORS })
+    }
+
+    fn plan(&self) -> Option<&AttentionPlan> {
+        Some(&self.plan)
     }
 
     fn compute(&mut self) -> Result<Output<T>> {

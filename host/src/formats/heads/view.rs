@@ -1,6 +1,6 @@
 //! Views, to read and to write.
 
-use super::shape::{HeadsShape, HeadsStrides, heads_accessors};
+use super::shape::{HeadsAxis, HeadsShape, HeadsStrides, heads_accessors};
 use crate::element::Element;
 use crate::formats::FormatError;
 
@@ -99,5 +99,34 @@ impl<'a, T: Element> HeadsViewMut<'a, T> {
     pub fn row_mut(&mut self, batch: usize, token: usize, head: usize) -> &mut [T] {
         let position = self.shape.position(self.strides, batch, token, head);
         if self.shape.head_dim == 0 { &mut [] } else { &mut self.data[position..][..self.shape.head_dim] }
+    }
+
+    /// All rows, by sequence, head and token.
+    pub(crate) fn rows_mut(&mut self) -> Vec<&mut [T]> {
+        let HeadsShape { batch, tokens, heads, head_dim } = self.shape;
+        let mut rows: Vec<&mut [T]> = core::iter::repeat_with(Default::default).take(batch * heads * tokens).collect();
+        // In the order of memory: a step along a wider axis passes over everything along a narrower.
+        let mut axes = self.shape.steps(self.strides);
+        axes.sort_by_key(|&(_, _, stride)| core::cmp::Reverse(stride));
+        let [(a, end_a, step_a), (b, end_b, step_b), (c, end_c, step_c)] = axes;
+        let (mut rest, mut passed) = (&mut self.data[..], 0);
+        for (at_a, at_b) in (0..end_a).flat_map(|at_a| (0..end_b).map(move |at_b| (at_a, at_b))) {
+            for at_c in 0..end_c {
+                let position = at_a * step_a + at_b * step_b + at_c * step_c;
+                let (row, behind) = core::mem::take(&mut rest)[position - passed..].split_at_mut(head_dim);
+                (rest, passed) = (behind, position + head_dim);
+                let places = [(a, at_a), (b, at_b), (c, at_c)];
+                let index: usize = places
+                    .into_iter()
+                    .map(|(axis, at)| match axis {
+                        HeadsAxis::Batch => at * heads * tokens,
+                        HeadsAxis::Head => at * tokens,
+                        HeadsAxis::Token => at,
+                    })
+                    .sum();
+                rows[index] = row;
+            }
+        }
+        rows
     }
 }

@@ -95,6 +95,33 @@ pub enum AttentionError {
         /// Where it ends.
         end: u64,
     },
+    /// A sequence has more tokens than there is room for.
+    OverCapacity {
+        /// Whose sequences: of Q, or of K and V.
+        tensor: AttentionTensor,
+        /// The sequence, from 0.
+        sequence: u64,
+        /// Its tokens.
+        len: u64,
+        /// The tokens that there is room for.
+        capacity: u64,
+    },
+    /// Sequences with room to spare do not lie a whole number of tokens apart.
+    BatchStride {
+        /// The tensor.
+        tensor: AttentionTensor,
+        /// From sequence to sequence, in bytes.
+        batch_bytes: u64,
+        /// From token to token, in bytes.
+        token_bytes: u64,
+    },
+    /// Sequences with room to spare lie otherwise in one tensor than in the other that has the same coordinates.
+    OtherSteps {
+        /// The tensors.
+        tensors: [AttentionTensor; 2],
+        /// From sequence to sequence of each, in steps from token to token.
+        steps: [u32; 2],
+    },
     /// There is more of something than a kernel can number.
     TooMany {
         /// Of what.
@@ -176,6 +203,8 @@ pub enum AttentionCount {
     Tiles,
     /// Rows that are parts of rows of O.
     PartialRows,
+    /// Steps from token to token, from the first sequence's begin to the last one's end.
+    Steps,
 }
 
 impl AttentionCount {
@@ -189,6 +218,7 @@ impl AttentionCount {
             Self::Rows => "rows of O",
             Self::Tiles => "tiles of O",
             Self::PartialRows => "parts of rows of O",
+            Self::Steps => "steps from token to token before the last sequence's end",
         }
     }
 }
@@ -229,11 +259,24 @@ impl fmt::Display for AttentionError {
                 f,
                 "sequence {sequence} of {tensor} begins at token {begin} and ends at {end}: offsets must not decrease"
             ),
+            Self::OverCapacity { tensor, sequence, len, capacity } => {
+                write!(f, "sequence {sequence} of {tensor} has {len} tokens, but there is room for {capacity}")
+            }
+            Self::BatchStride { tensor, batch_bytes, token_bytes } => write!(
+                f,
+                "from sequence to sequence of {tensor} there are {batch_bytes} bytes, but with room to spare it must be a multiple \
+                of the {token_bytes} from token to token"
+            ),
+            Self::OtherSteps { tensors: [first, second], steps: [one, other] } => write!(
+                f,
+                "from sequence to sequence there are {one} tokens in {first}, but {other} in {second}: with room to spare they must be \
+                as many"
+            ),
             Self::TooMany { what, found, most } => {
                 write!(f, "there are {found} {}, but a kernel can number {most} at most", what.plural())
             }
             Self::OtherDtype { expected, found } => {
-                write!(f, "the plan was made for {expected}, but the tensors are of {found}")
+                write!(f, "the problem is of {expected}, but the tensors are of {found}")
             }
             Self::OtherShape { tensor, expected, found } => {
                 write!(f, "{tensor} has {found}, but the problem has {expected}")

@@ -9,6 +9,7 @@ use kernels_gpu::attention::{
 };
 
 use super::plan::{Combination, CombinedRow};
+use super::room::{Steps, outer_end, token_bytes};
 use super::{Attention, AttentionError, AttentionPlan, AttentionTensor, Pass, PassKind, Sequences};
 use crate::element::Dtype;
 use crate::formats::{HeadsAxis, HeadsShape, HeadsStrides, Shape};
@@ -62,13 +63,13 @@ pub(super) struct Workspace {
 
 impl Pass {
     /// The list of tiles, as the kernel reads it: three entries a tile.
-    pub(super) fn tile_words(&self) -> Vec<[u32; 4]> {
+    pub(super) fn tile_words(&self, problem: &Attention, steps: Steps) -> Vec<[u32; 4]> {
         const { assert!(WORDS_PER_TILE == 12) };
         let (tiles, _) = self.lists();
         tiles
             .iter()
             .flat_map(|tile| {
-                let [a, b, c, d, e, f, g, h, i, j, k, l] = tile.to_words();
+                let [a, b, c, d, e, f, g, h, i, j, k, l] = steps.placed(problem, self, *tile).to_words();
                 [[a, b, c, d], [e, f, g, h], [i, j, k, l]]
             })
             .collect()
@@ -128,8 +129,8 @@ impl AttentionPlan {
     }
 
     /// Whether these are the problem's tensors, and lie where tensor copies reach them; and the array of log-sum-exps, where
-    /// there is one.
-    pub(super) fn check_tensors(&self, tensors: Tensors, lse: Option<Shape>) -> Result<(), AttentionError> {
+    /// there is one. Says how far apart sequences are.
+    pub(super) fn check_tensors(&self, tensors: Tensors, lse: Option<Shape>) -> Result<Steps, AttentionError> {
         let (problem, Tensors { q, k, v, o }) = (self.problem(), tensors);
         for (tensor, placed, sequences) in [
             (AttentionTensor::Q, q, &problem.queries),
@@ -141,7 +142,8 @@ impl AttentionPlan {
             problem.check_shape(tensor, placed.shape)?;
             check_place(tensor, placed, sequences)?;
         }
-        lse.map_or(Ok(()), |lse| problem.check_lse(lse))
+        lse.map_or(Ok(()), |lse| problem.check_lse(lse))?;
+        Steps::of(problem, tensors)
     }
 
     /// The tensor maps of a pass.
@@ -199,7 +201,7 @@ impl AttentionPlan {
 const fn shift(sequences: &Sequences) -> i32 {
     match sequences {
         Sequences::Equal { .. } => 0,
-        Sequences::Packed { .. } => SHIFT,
+        Sequences::Packed { .. } | Sequences::WithRoom { .. } => SHIFT,
     }
 }
 
@@ -219,7 +221,9 @@ fn check_place(tensor: AttentionTensor, placed: PlacedHeads, sequences: &Sequenc
         }
         let bytes = (stride as u64).saturating_mul(placed.dtype.size_bytes() as u64);
         let end = match (sequences, axis) {
-            (Sequences::Packed { .. }, HeadsAxis::Token) => PACKED_STRIDE_END,
+            (Sequences::Packed { .. } | Sequences::WithRoom { .. }, HeadsAxis::Token) => PACKED_STRIDE_END,
+            // The step from sequence to sequence is then the token's.
+            (Sequences::WithRoom { .. }, HeadsAxis::Batch) if tokens == 1 => PACKED_STRIDE_END,
             _ => STRIDE_END,
         };
         if bytes >= end {
@@ -234,7 +238,7 @@ fn check_place(tensor: AttentionTensor, placed: PlacedHeads, sequences: &Sequenc
 
 /// The map of a tensor: dimensions (D, tokens, heads, outer, shift), in boxes of `rows` rows of 64 elements.
 ///
-/// For packed sequences see [`TileWork`]; `plan` counts as it says.
+/// For packed sequences see [`TileWork`], for those with room [`room`](super::room); `plan` counts as they say.
 fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: DevicePtr) -> TensorMapSpec<5> {
     let HeadsShape { batch, tokens, heads, head_dim } = placed.shape;
     let size = placed.dtype.size_bytes() as u64;
@@ -262,11 +266,18 @@ fn map(placed: PlacedHeads, sequences: &Sequences, rows: usize, anywhere: Device
             let outer = stride(batch, placed.strides.batch);
             TensorMapSpec { strides_bytes: [size, token, head, outer, row_bytes], ..spec }
         }
-        Sequences::Packed { .. } => TensorMapSpec {
-            dims: [head_dim as u64, SHIFT as u64, heads as u64, tokens as u64 + 1, SHIFT as u64 + 1],
-            strides_bytes: [size, token, head, token, (1 << 34) - token],
-            ..spec
-        },
+        Sequences::Packed { .. } => shifted(spec, tokens as u64 + 1, token, head),
+        Sequences::WithRoom { .. } => shifted(spec, outer_end(placed), token_bytes(placed), head),
+    }
+}
+
+/// A map whose token coordinates reach its bound where a sequence ends: see [`TileWork`].
+fn shifted(spec: TensorMapSpec<5>, outer: u64, token: u64, head: u64) -> TensorMapSpec<5> {
+    let ([head_dim, _, heads, ..], [size, ..]) = (spec.dims, spec.strides_bytes);
+    TensorMapSpec {
+        dims: [head_dim, SHIFT as u64, heads, outer, SHIFT as u64 + 1],
+        strides_bytes: [size, token, head, token, (1 << 34) - token],
+        ..spec
     }
 }
 
@@ -278,7 +289,7 @@ fn map_of_heads(placed: PlacedHeads, problem: &Attention) -> TensorMapSpec<5> {
     let HeadsShape { batch, tokens, head_dim, .. } = placed.shape;
     let (groups, group) = (problem.num_key_heads, problem.num_query_heads / problem.num_key_heads);
     let (outer, outer_stride) = match &problem.queries {
-        Sequences::Equal { .. } => (batch, placed.strides.batch),
+        Sequences::Equal { .. } | Sequences::WithRoom { .. } => (batch, placed.strides.batch),
         Sequences::Packed { .. } => (tokens, placed.strides.token),
     };
     let size = placed.dtype.size_bytes() as u64;

@@ -24,6 +24,8 @@
 //! Q and O have the shape [`Attention::query_shape`], K and V [`Attention::key_shape`]; where rows lie is free, as long as
 //! each begins at a multiple of 16 bytes. Log-sum-exps are natural logarithms, [`Attention::lse_shape`].
 //!
+//! Sequences lie side by side, packed end to end, or each with room for more ([`Sequences`]).
+//!
 //! Lists of the keys that blocks of queries see, estimated or given: [`blocks`].
 //!
 //! Which kernel a sequence gets, which tiles and in which order each tile takes its keys depends on that sequence and the
@@ -37,6 +39,8 @@ mod plan;
 #[cfg(feature = "gpu")]
 mod prepared;
 mod problem;
+#[cfg(any(feature = "gpu", feature = "sim"))]
+mod room;
 mod schedule;
 mod sequences;
 #[cfg(feature = "sim")]

@@ -4,8 +4,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
+use kernels_gpu::attention::WORDS_PER_TILE;
+
 use super::launch::{Lists, Maps, Tensors, Workspace};
-use super::{AttentionPlan, Pass};
+use super::room::Steps;
+use super::{Attention, AttentionPlan, Pass};
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::HeadsStrides;
@@ -33,7 +36,10 @@ pub struct AttentionPrepared<T> {
 /// A pass on a device.
 struct PreparedPass {
     kernel: Kernel,
-    tiles: DeviceBuffer<[u32; 4]>,
+    /// By how far apart sequences are.
+    tiles: Kept<Steps, DeviceBuffer<[u32; 4]>>,
+    /// Of one list of tiles.
+    tile_bytes: usize,
     tile_offsets: DeviceBuffer<u32>,
     blocks: DeviceBuffer<u32>,
     columns: DeviceBuffer<u32>,
@@ -53,26 +59,42 @@ struct Combining {
 }
 
 impl PreparedPass {
-    fn new(device: &Device, pass: &Pass) -> Result<Self, GpuError> {
+    fn new(device: &Device, problem: &Attention, pass: &Pass) -> Result<Self, GpuError> {
         let (_, offsets) = pass.lists();
-        Ok(Self {
+        let prepared = Self {
             kernel: device.kernel(pass.configuration().spec)?,
-            tiles: DeviceBuffer::from_slice(device, &pass.tile_words())?,
+            tiles: Kept::default(),
+            tile_bytes: pass.num_tiles() * WORDS_PER_TILE * size_of::<u32>(),
             tile_offsets: DeviceBuffer::from_slice(device, offsets)?,
             blocks: DeviceBuffer::from_slice(device, &pass.entries().blocks)?,
             columns: DeviceBuffer::from_slice(device, &pass.entries().columns)?,
-        })
+        };
+        if Steps::are_known(problem) {
+            prepared.tiles_of(device, problem, pass, Steps::default())?;
+        }
+        Ok(prepared)
+    }
+
+    /// The list of tiles where sequences are so far apart.
+    fn tiles_of(
+        &self,
+        device: &Device,
+        problem: &Attention,
+        pass: &Pass,
+        steps: Steps,
+    ) -> Result<Arc<DeviceBuffer<[u32; 4]>>, GpuError> {
+        self.tiles.get_or(steps, || Ok(Arc::new(DeviceBuffer::from_slice(device, &pass.tile_words(problem, steps))?)))
     }
 
     fn num_bytes(&self) -> usize {
-        let Self { kernel: _, tiles, tile_offsets, blocks, columns } = self;
-        tiles.num_bytes() + tile_offsets.num_bytes() + blocks.num_bytes() + columns.num_bytes()
+        let Self { kernel: _, tiles: _, tile_bytes, tile_offsets, blocks, columns } = self;
+        tile_bytes + tile_offsets.num_bytes() + blocks.num_bytes() + columns.num_bytes()
     }
 
     /// Where its lists lie.
-    fn lists(&self) -> Lists {
+    fn lists(&self, tiles: &DeviceBuffer<[u32; 4]>) -> Lists {
         Lists {
-            tiles: self.tiles.ptr(),
+            tiles: tiles.ptr(),
             tile_offsets: self.tile_offsets.ptr(),
             blocks: self.blocks.ptr(),
             columns: self.columns.ptr(),
@@ -106,7 +128,8 @@ impl AttentionPlan {
     /// and free; any other [`GpuError`] of the driver.
     pub fn prepare<T: Element>(&self, device: &Device) -> Result<AttentionPrepared<T>, Error> {
         self.check_dtype(T::DTYPE)?;
-        let passes: Result<Vec<_>, _> = self.passes().iter().map(|pass| PreparedPass::new(device, pass)).collect();
+        let passes: Result<Vec<_>, _> =
+            self.passes().iter().map(|pass| PreparedPass::new(device, self.problem(), pass)).collect();
         let combining = match self.combination() {
             Some(parts) => Some(Combining { kernel: device.kernel(parts.kernel.spec)?, rows: Kept::default() }),
             None => None,
@@ -134,13 +157,13 @@ impl<T: Element> AttentionPrepared<T> {
         self.passes.iter().map(|pass| &pass.kernel).chain(combining)
     }
 
-    /// Device memory held for the plan's lists, in bytes. A launch takes [`AttentionPlan::num_workspace_bytes`] besides.
+    /// Device memory held for the plan's lists, in bytes; where sequences have room to spare, for those of one launch. A launch takes [`AttentionPlan::num_workspace_bytes`] besides.
     pub fn num_bytes(&self) -> usize {
         self.passes.iter().map(PreparedPass::num_bytes).sum()
     }
 
     /// Launches O = softmax(scale Q K^T) V on `stream` and returns without waiting; with an array for them, the log-sum-exps
-    /// are stored, too. Every element of both is written.
+    /// are stored, too. Every row of a sequence is written.
     ///
     /// Where keys are split, each launch has a workspace of its own, allocated and freed in the order of the stream.
     ///
@@ -162,7 +185,7 @@ impl<T: Element> AttentionPrepared<T> {
     ) -> Result<(), Error> {
         let tensors = Tensors { q: q.placed(), k: k.placed(), v: v.placed(), o: o.as_view().placed() };
         let lse = lse.map(|lse| lse.placed());
-        self.plan.check_tensors(tensors, lse.map(|lse| lse.shape))?;
+        let steps = self.plan.check_tensors(tensors, lse.map(|lse| lse.shape))?;
         let lse = lse.map_or(DevicePtr::NULL, |lse| lse.address);
         if self.plan.num_tiles() == 0 {
             return Ok(());
@@ -175,8 +198,11 @@ impl<T: Element> AttentionPrepared<T> {
         };
         let workspace = self.workspace_at(scratch.as_ref().map_or(DevicePtr::NULL, Scratch::ptr));
         for ((pass, prepared), maps) in self.plan.passes().iter().zip(&self.passes).zip(maps.iter()) {
-            // SAFETY: the caller's promise; the workspace is freed on the same stream, after all launches.
-            unsafe { self.launch_pass(stream, pass, prepared, maps, workspace, lse) }?;
+            let tiles = prepared.tiles_of(&self.device, self.plan.problem(), pass, steps)?;
+            let lists = prepared.lists(&tiles);
+            // SAFETY: the caller's promise; the workspace is freed on the same stream, after all launches. The lists are kept by
+            // `self`, and freeing them waits for the launches that may still read them.
+            unsafe { self.launch_pass(stream, (pass, &prepared.kernel), lists, maps, workspace, lse) }?;
         }
         // SAFETY: as above.
         Ok(unsafe { self.combine(stream, workspace, tensors.o, lse) }?)
@@ -187,15 +213,15 @@ impl<T: Element> AttentionPrepared<T> {
     unsafe fn launch_pass(
         &self,
         stream: &Stream,
-        pass: &Pass,
-        prepared: &PreparedPass,
+        (pass, kernel): (&Pass, &Kernel),
+        lists: Lists,
         maps: &PassMaps,
         workspace: Workspace,
         lse: DevicePtr,
     ) -> Result<(), GpuError> {
         let [map_q, map_o, map_k, map_v] = maps.tiles.addresses();
         let [map_key, map_value] = maps.rows.as_ref().map_or([DevicePtr::NULL; 2], TensorMaps::addresses);
-        let arguments = self.plan.arguments(pass, prepared.lists(), workspace, lse);
+        let arguments = self.plan.arguments(pass, lists, workspace, lse);
         let params = (
             map_q,
             map_o,
@@ -219,7 +245,7 @@ impl<T: Element> AttentionPrepared<T> {
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
         // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.
-        unsafe { prepared.kernel.launch(pass.grid(), stream, params) }
+        unsafe { kernel.launch(pass.grid(), stream, params) }
     }
 
     /// Makes rows of O from their parts, where there are parts.

@@ -157,6 +157,15 @@ impl Attention {
         query_head / (self.num_query_heads / self.num_key_heads)
     }
 
+    /// The keys that some of these rows, of which there is one, see by the window.
+    pub(crate) fn keys_of_rows(&self, sequence: usize, rows: Range<usize>) -> Range<usize> {
+        let (num_queries, num_keys) = (self.queries.len_of(sequence), self.keys.len_of(sequence));
+        let of = |row: usize| self.window.keys_of(row, num_queries, num_keys);
+        // From row to row, neither bound of what is seen moves backwards.
+        let first = of(rows.start).start;
+        first..of(rows.end - 1).end.max(first)
+    }
+
     /// Pairs of a row and a key that it sees, over all sequences and heads: 4 D times as many operations.
     pub fn num_pairs(&self) -> u128 {
         let of_sequence = |sequence| {
@@ -312,6 +321,10 @@ mod tests {
 
     #[test]
     fn sizes_are_refused_with_the_numbers() {
+        says(
+            problem().with_keys(Sequences::with_room(64, &[64, 70])),
+            "sequence 1 of K has 70 tokens, but there is room for 64",
+        );
         let long = |len| problem().with_keys(Sequences::Equal { batch: 2, len });
         assert_eq!(long(1 << 20).check(), Ok(()));
         assert_eq!(
@@ -362,6 +375,11 @@ mod tests {
         assert_eq!(
             special.to_string(),
             "attention bf16 window 9, 0, 2 x 100 queries, 2 packed, 15 in all keys, 4/2 heads of 128, softcap 30"
+        );
+        let cache = problem().with_keys(Sequences::with_room(512, &[7, 8]));
+        assert_eq!(
+            cache.to_string(),
+            "attention bf16 full, 2 x 100 queries, 2 with room for 512 each, 15 in all keys, 4 heads of 128"
         );
     }
 }

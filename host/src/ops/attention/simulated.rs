@@ -35,7 +35,7 @@ impl AttentionPlan {
             v: upload(&mut memory, "V", v),
             o: upload(&mut memory, "O", o.as_view()),
         };
-        self.check_tensors(tensors, lse.as_ref().map(|lse| lse.shape))?;
+        let steps = self.check_tensors(tensors, lse.as_ref().map(|lse| lse.shape))?;
         if self.num_tiles() == 0 {
             return Ok(Report::default());
         }
@@ -49,7 +49,7 @@ impl AttentionPlan {
         for pass in self.passes() {
             let (_, offsets) = pass.lists();
             let lists = Lists {
-                tiles: memory.upload("list of tiles", &pass.tile_words()),
+                tiles: memory.upload("list of tiles", &pass.tile_words(self.problem(), steps)),
                 tile_offsets: memory.upload("tile offsets", offsets),
                 blocks: memory.upload("lists of keys", &pass.entries().blocks),
                 columns: memory.upload("columns", &pass.entries().columns),

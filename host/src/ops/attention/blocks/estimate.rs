@@ -10,7 +10,6 @@ use core::ops::Range;
 
 use rayon::prelude::*;
 
-use super::problem::window_of;
 use super::{BlockLists, BlockSize, ListExtents};
 use crate::element::Element;
 use crate::formats::HeadsView;
@@ -119,7 +118,7 @@ fn rows_of(
 ) -> Option<(Range<usize>, Range<usize>)> {
     let num_queries = problem.queries.len_of(sequence);
     let rows = query_block * tokens..((query_block + 1) * tokens).min(num_queries);
-    (rows.start < rows.end).then(|| (rows.clone(), window_of(problem, sequence, rows)))
+    (rows.start < rows.end).then(|| (rows.clone(), problem.keys_of_rows(sequence, rows)))
 }
 
 /// Blocks of keys that have one of a window.

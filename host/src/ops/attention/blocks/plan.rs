@@ -5,7 +5,6 @@ use core::ops::Range;
 use kernels_gpu::attention::{COLUMNS, CONFIGURATIONS, Configuration, Serves, TileWork};
 use rayon::prelude::*;
 
-use super::problem::window_of;
 use super::{KeyListError, ListPlace, SparseAttention};
 use crate::ops::attention::plan::{KeyEntries, kernel_dtype};
 use crate::ops::attention::{AttentionError, AttentionPlan, Pass};
@@ -102,7 +101,7 @@ impl SparseAttention {
         let mut lists = HeadLists::default();
         for query_block in 0..num_queries.div_ceil(tokens) {
             let rows = query_block * tokens..((query_block + 1) * tokens).min(num_queries);
-            let window = window_of(problem, sequence, rows);
+            let window = problem.keys_of_rows(sequence, rows);
             let row = self.lists.extents().row_of(ListPlace { sequence, head, query_block });
             let (starts, mut columns) = self.lists.keys_of(row);
             columns.retain(|column| window.contains(column));

@@ -112,11 +112,14 @@ impl SparseAttention {
     /// # Panics
     /// Where there is no such row, or the lists are not the problem's.
     pub fn keys_of(&self, sequence: usize, head: usize, row: usize) -> Vec<usize> {
-        let problem = &self.attention;
-        let (num_queries, num_keys) = (problem.queries.len_of(sequence), problem.keys.len_of(sequence));
-        let window = problem.window.keys_of(row, num_queries, num_keys);
+        self.keys_of_rows(sequence, head, row..row + 1)
+    }
+
+    /// The keys that some of these rows of O see, ascending. There is one, and all are in one block of queries.
+    pub(crate) fn keys_of_rows(&self, sequence: usize, head: usize, rows: Range<usize>) -> Vec<usize> {
         let tokens = self.lists.block().tokens();
-        let place = ListPlace { sequence, head, query_block: row / tokens };
+        let place = ListPlace { sequence, head, query_block: rows.start / tokens };
+        let window = self.attention.keys_of_rows(sequence, rows);
         let (starts, columns) = self.lists.keys_of(self.lists.extents().row_of(place));
         let mut keys = columns;
         keys.extend(starts.iter().flat_map(|&start| start..start + tokens));
@@ -124,14 +127,6 @@ impl SparseAttention {
         keys.sort_unstable();
         keys
     }
-}
-
-/// The keys that some of these rows, of which there is one, see by a problem's window.
-pub(super) fn window_of(problem: &Attention, sequence: usize, rows: Range<usize>) -> Range<usize> {
-    let (num_queries, num_keys) = (problem.queries.len_of(sequence), problem.keys.len_of(sequence));
-    let of = |row: usize| problem.window.keys_of(row, num_queries, num_keys);
-    // From row to row, neither bound moves backwards.
-    of(rows.start).start..of(rows.end - 1).end
 }
 
 impl fmt::Display for SparseAttention {

@@ -85,5 +85,7 @@ pub(super) fn coordinates(sequences: &Sequences, sequence: usize, at: usize) -> 
         Sequences::Packed { offsets } => {
             (SHIFT - sequences.len_of(sequence) as i32 + at as i32, offsets[sequence + 1] as i32)
         }
+        // A launch makes the outer one, from the sequence.
+        Sequences::WithRoom { lengths, .. } => (SHIFT - lengths[sequence] as i32 + at as i32, sequence as i32),
     }
 }
