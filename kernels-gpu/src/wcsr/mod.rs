@@ -60,9 +60,12 @@ mod config;
 mod consumer;
 mod gather;
 mod kernel;
+mod narrow;
 mod producer;
 
 pub use combine::{COMBINED, CombineArguments, Combined, SplitWork, combine_entries};
-pub use config::{Arguments, Configuration, Dtype, PANEL_COLS, STORED, TileWork, WORDS_PER_TILE};
+pub use config::{
+    Arguments, Configuration, Dtype, MOST_PANELS, MOST_WINDOWS, PANEL_COLS, STORED, TileWork, WORDS_PER_TILE,
+};
 pub use hopper_std::ptx::tensor::CachePolicy;
 pub use kernel::{CONFIGURATIONS, entries};
