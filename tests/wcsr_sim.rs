@@ -103,6 +103,18 @@ fn wide_windows_are_split_and_summed_up() {
     }
 }
 
+/// Many windows for each worker: narrow ones share entries and stages. Some are empty, and some share their last stage with none.
+#[test]
+fn narrow_windows_share_stages() {
+    let mut random = Random::fresh();
+    for window in SHAPES.into_iter().filter(|window| window.rows < 64) {
+        // Every pair of types and layout of C; beta with and without C; alpha = 0.
+        for (variant, shape) in [(0, (700, 70, 40)), (6, (700, 40, 6)), (3, (333, 130, 40)), (4, (600, 20, 6))] {
+            windows::check_variant(&InSimulator::new(Schedules::any()), window, shape, variant, random.next());
+        }
+    }
+}
+
 #[test]
 fn columns_do_not_depend_on_one_another() {
     for window in SHAPES {

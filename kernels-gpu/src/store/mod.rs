@@ -96,7 +96,7 @@ impl Output {
 
     /// C without its columns from `end` on.
     #[inline(always)]
-    const fn until(self, end: u32) -> Self {
+    pub const fn until(self, end: u32) -> Self {
         Self { num_cols: if end < self.num_cols { end } else { self.num_cols }, ..self }
     }
 }
@@ -149,8 +149,6 @@ impl Eight {
 
 /// Stores one consumer's part of a tile. Warp group.
 ///
-/// An accumulator of eight columns is stored as one of sixteen whose second half lies beyond C.
-///
 /// # Safety
 /// C is as [`Output`] says, and nothing else writes this part; `staging` is this consumer's.
 #[inline(always)]
@@ -163,7 +161,6 @@ pub unsafe fn store<E: Half, M: NamedBarrier, const REGISTERS: usize, const STAG
     [f32; REGISTERS]: Registers,
 {
     let kind = output.kind;
-    let output = &if REGISTERS.is_multiple_of(8) { *output } else { output.until(place.col + 2 * REGISTERS as u32) };
     // SAFETY: the caller's promise, for each kind.
     unsafe {
         if kind == OutputKind::HalfRows as u32 {
@@ -194,7 +191,7 @@ unsafe fn store_packed<E: Half, O: Order, M: NamedBarrier, const REGISTERS: usiz
     seq!(J in 0..16 {
         // Eight registers: two blocks of eight columns.
         if J * 8 < REGISTERS {
-            let pair = |r: usize| E::pack(alpha * at(registers, J * 8 + r), alpha * at(registers, J * 8 + r + 1));
+            let pair = |r: usize| E::pack(alpha * registers[J * 8 + r], alpha * registers[J * 8 + r + 1]);
             let (line, unit) = O::matrix_row(place.warp, lane, (J * 2 % blocks) as u32);
             let offset = swizzled_unit(line, unit, O::units(STAGING_COLS as u32));
             // SAFETY: the warp is converged, and the offset is within the staged part.
@@ -279,7 +276,7 @@ unsafe fn store_general<E: Half, M: Copy, const REGISTERS: usize>(
 {
     let (lane, cols, registers) = (lane_id(), OutputKind::is_cols(output.kind), accumulator.read());
     let mut index = 0;
-    while index < REGISTERS.div_ceil(8) as u32 {
+    while index < (REGISTERS / 8) as u32 {
         let [u0, u1, d0, d1, u2, u3, d2, d3] = group(registers, index).map(f32::to_bits);
         // SAFETY: the warp is converged here; `store_floats` stays within C.
         unsafe {
@@ -319,21 +316,15 @@ fn group<const REGISTERS: usize>(registers: &[f32; REGISTERS], index: u32) -> [f
 #[inline(always)]
 fn eight_from<const REGISTERS: usize>(registers: &[f32; REGISTERS], from: usize) -> [f32; 8] {
     [
-        at(registers, from),
-        at(registers, from + 1),
-        at(registers, from + 2),
-        at(registers, from + 3),
-        at(registers, from + 4),
-        at(registers, from + 5),
-        at(registers, from + 6),
-        at(registers, from + 7),
+        registers[from],
+        registers[from + 1],
+        registers[from + 2],
+        registers[from + 3],
+        registers[from + 4],
+        registers[from + 5],
+        registers[from + 6],
+        registers[from + 7],
     ]
-}
-
-/// Register `index`, a constant where this is inlined; zero where there is none.
-#[inline(always)]
-fn at<const REGISTERS: usize>(registers: &[f32; REGISTERS], index: usize) -> f32 {
-    if index < REGISTERS { registers[index] } else { 0.0 }
 }
 
 /// Transposes an 8 x 8 matrix of 32-bit words, of which each lane holds a pair: low halves, then high halves.

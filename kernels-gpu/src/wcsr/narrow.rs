@@ -17,6 +17,9 @@ use hopper_std::thread;
 use super::config::{Arguments, CHUNK, Config, EIGHTS_PER_PANEL, Meeting, Operands, Panels, STORED, Stage, TileWork};
 use crate::store::{Output, OutputKind, Place, Staging, store};
 
+/// Registers of what is stored at once, 16 rows of C: of a window of 8 the output ends with the eighth.
+const STORED_REGISTERS: usize = 8;
+
 /// Multiplies and stores this worker's windows. Warp group.
 ///
 /// # Safety
@@ -40,7 +43,8 @@ pub unsafe fn consume_narrow<
 ) where
     [f32; REGISTERS]: Registers,
 {
-    let chunk = warp_group.index() - 1;
+    // NOTE: a barrier that is no constant takes all sixteen of a block, and multiprocessors have a limit to them.
+    let chunk = if CHUNKS == 1 { 0 } else { warp_group.index() - 1 };
     let stage_panels = (EIGHTS / EIGHTS_PER_PANEL) as u32;
     let worker = thread::block_idx_x();
     // SAFETY: the offsets have one more element than there are workers.
@@ -107,8 +111,9 @@ pub unsafe fn consume_narrow<
                 warp: warp_group.warp(),
                 meeting: Meeting::of_consumer(chunk),
             };
+            let mut stored = accumulator.resized::<STORED_REGISTERS>();
             // SAFETY: the whole warp group is here; the launch contract covers C and the workspace.
-            unsafe { store::<C::Element, _, REGISTERS, STAGING_COLS>(&output, &mut accumulator, place, staging) };
+            unsafe { store::<C::Element, _, STORED_REGISTERS, STAGING_COLS>(&output, &mut stored, place, staging) };
             widths >>= 8;
             window += 1;
         }
@@ -140,7 +145,8 @@ fn destination<const WINDOW_ROWS: usize, const CHUNKS: usize>(
 ) -> (Output, u32, u32) {
     let tile_n = (CHUNKS * CHUNK) as u32;
     if tile.slot == STORED {
-        return (arguments.output().transposed(), tile.panel * tile_n, (tile.window + window) * WINDOW_ROWS as u32);
+        let row = (tile.window + window) * WINDOW_ROWS as u32;
+        return (arguments.output().transposed().until(row + WINDOW_ROWS as u32), tile.panel * tile_n, row);
     }
     let slot = arguments.workspace.wrapping_add(tile.slot as usize * WINDOW_ROWS * CHUNKS * CHUNK);
     let output = Output {

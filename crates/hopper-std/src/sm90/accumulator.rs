@@ -1,6 +1,7 @@
 //! Accumulators, and what may be done with them while products are in flight.
 
 use hopper_macros::instruction;
+use seq_macro::seq;
 
 use super::{FullSlot, Major};
 use crate::ptx::wgmma::{self, Mma, RegisterWords, Registers};
@@ -39,6 +40,22 @@ where
     pub fn modify(&mut self) -> &mut [f32; REGISTERS] {
         self.registers.tie();
         &mut self.registers
+    }
+
+    /// The first `2 * OTHER` columns, zeros where there are none. Warp group.
+    #[instruction]
+    pub fn resized<const OTHER: usize>(&mut self) -> Accumulator<OTHER>
+    where
+        [f32; OTHER]: Registers,
+    {
+        self.registers.tie();
+        let mut other = Accumulator::<OTHER>::zeroed();
+        seq!(I in 0..128 {
+            if I < OTHER && I < REGISTERS {
+                other.registers[I] = self.registers[I];
+            }
+        });
+        other
     }
 
     /// Issues products as one group: D = A B, or with [`Initial::Kept`] D += A B. `read` is what they read: it comes back from
