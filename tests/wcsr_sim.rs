@@ -118,7 +118,7 @@ fn narrow_windows_share_stages() {
 #[test]
 fn columns_do_not_depend_on_one_another() {
     for window in SHAPES {
-        let runner = InSimulator { multiprocessors: 2, ..InSimulator::new(Schedules::any()) };
+        let runner = InSimulator { multiprocessors: 4, ..InSimulator::new(Schedules::any()) };
         windows::check_columns_apart(&runner, window, (70, 900));
         assert!(runner.splits.get() > 0, "nothing was split");
     }

@@ -2,7 +2,7 @@
 
 use core::cmp::Reverse;
 
-use kernels_gpu::wcsr::{Configuration, MOST_PANELS, STORED, SplitWork, TileWork};
+use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, MOST_PANELS, STORED, SplitWork, TileWork};
 
 use crate::ops::dealt::Dealt;
 
@@ -38,7 +38,7 @@ impl Schedule {
     pub(super) fn new(offsets: &[u64], panels_of_b: u32, multiprocessors: u32, kernel: &Configuration) -> Self {
         let workers = (multiprocessors * kernel.blocks).max(1);
         let stage = kernel.stage_panels as u64;
-        let most = part_panels(offsets, workers, stage);
+        let most = part_panels(offsets, (multiprocessors * most_blocks(kernel)).max(1), stage);
         let store_panels = if kernel.most_windows == 1 { STORE_PANELS } else { STORE_PANELS_NARROW };
         let cost = |tile: &TileWork| u64::from(tile.end - tile.begin) + store_panels * u64::from(tile.windows);
         let all = offsets.last().unwrap_or(&0) + store_panels * offsets.len() as u64;
@@ -97,6 +97,12 @@ fn with_next(entry: &TileWork, end: u32, most_windows: u32) -> Option<TileWork> 
     })
 }
 
+/// The most blocks that a multiprocessor has of any kernel for such windows: how they are split must not depend on which serves N.
+fn most_blocks(kernel: &Configuration) -> u32 {
+    let same = |other: &&Configuration| (other.window_rows, other.group) == (kernel.window_rows, kernel.group);
+    CONFIGURATIONS.iter().filter(same).map(|other| other.blocks).max().unwrap_or(kernel.blocks)
+}
+
 /// The most panels of a part: a worker's share of all of A, in whole stages.
 fn part_panels(offsets: &[u64], workers: u32, stage: u64) -> u64 {
     let all = offsets.last().copied().unwrap_or(0);
@@ -105,8 +111,6 @@ fn part_panels(offsets: &[u64], workers: u32, stage: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use kernels_gpu::wcsr::CONFIGURATIONS;
-
     use super::*;
 
     fn offsets(widths: &[u64]) -> Vec<u64> {
