@@ -93,7 +93,9 @@ fn every_shape_of_a_problem() {
 fn wide_windows_are_split_and_summed_up() {
     let mut random = Random::fresh();
     for window in SHAPES {
-        let runner = InSimulator { multiprocessors: 6, ..InSimulator::new(Schedules::any()) };
+        // The narrower the windows, the more there are to share the work before one must be split.
+        let multiprocessors = 6 * 64_u32.div_ceil(window.rows as u32);
+        let runner = InSimulator { multiprocessors, ..InSimulator::new(Schedules::any()) };
         for (variant, shape) in
             [(64, 40, 2500), (400, 70, 1700), (1, 8, 3000), (150, 130, 1100)].into_iter().enumerate()
         {
