@@ -101,7 +101,7 @@ fn wide_windows_are_split_and_summed_up() {
         {
             windows::check_variant(&runner, window, shape, variant * 7 + 1, random.next());
         }
-        assert!(runner.splits.get() > 8, "{window}: {} tiles were split", runner.splits.get());
+        assert!(runner.splits.get() >= 7, "{window}: {} tiles were split", runner.splits.get());
     }
 }
 
