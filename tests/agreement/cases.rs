@@ -176,6 +176,8 @@ fn layouts(major: Major, num_mn: u32, num_k: u32) -> Vec<Layout> {
                 }
                 if line <= span && num_mn <= 64 {
                     add(&what, 0, 16, 2 * atom, mode, 2 * num_along_mn * atom);
+                    // Not at a multiple of 1024 bytes, where the span is short.
+                    add(&what, atom, 16, atom, mode, (num_along_mn + 1) * atom);
                 }
             }
             Major::Mn => {
@@ -183,6 +185,8 @@ fn layouts(major: Major, num_mn: u32, num_k: u32) -> Vec<Layout> {
                 let bytes = chunks * num_along_k * atom;
                 add(&what, 0, num_along_k * atom, atom, mode, bytes);
                 add(&what, 0, atom, chunks * atom, mode, bytes);
+                // Between eight lines of K other chunks may lie.
+                add(&what, atom, atom, 2 * chunks * atom, mode, 2 * bytes);
                 if num_mn * 2 < span {
                     add(&what, span - num_mn * 2, num_along_k * atom, atom, mode, bytes);
                 }
@@ -247,10 +251,11 @@ impl Table {
     fn products(&mut self) {
         use Half::{Bf16, F16};
         use Major::{K, Mn};
-        let shared: [(&str, SharedProduct, Half, u32, Major, Major); 18] = entries![product:
+        let shared: [(&str, SharedProduct, Half, u32, Major, Major); 20] = entries![product:
             probe_wgmma_bf16_n8_kk(Bf16, 8, K, K),
             probe_wgmma_bf16_n8_km(Bf16, 8, K, Mn),
             probe_wgmma_bf16_n8_mk(Bf16, 8, Mn, K),
+            probe_wgmma_bf16_n16_mk(Bf16, 16, Mn, K),
             probe_wgmma_bf16_n64_kk(Bf16, 64, K, K),
             probe_wgmma_bf16_n64_km(Bf16, 64, K, Mn),
             probe_wgmma_bf16_n64_mk(Bf16, 64, Mn, K),
@@ -260,6 +265,7 @@ impl Table {
             probe_wgmma_f16_n8_kk(F16, 8, K, K),
             probe_wgmma_f16_n8_km(F16, 8, K, Mn),
             probe_wgmma_f16_n8_mk(F16, 8, Mn, K),
+            probe_wgmma_f16_n16_mk(F16, 16, Mn, K),
             probe_wgmma_f16_n64_kk(F16, 64, K, K),
             probe_wgmma_f16_n64_km(F16, 64, K, Mn),
             probe_wgmma_f16_n64_mk(F16, 64, Mn, K),

@@ -8,11 +8,15 @@ use super::operands::{Buffer, Padding, Random, Sparse, SparseArrays};
 use super::{Case, Format, Placement, Specials};
 
 /// The shapes that kernels serve.
-pub const SHAPES: [WindowShape; 4] = [
+pub const SHAPES: [WindowShape; 8] = [
     WindowShape { rows: 64, group: 8 },
     WindowShape { rows: 64, group: 1 },
     WindowShape { rows: 128, group: 8 },
     WindowShape { rows: 128, group: 1 },
+    WindowShape { rows: 8, group: 8 },
+    WindowShape { rows: 8, group: 1 },
+    WindowShape { rows: 16, group: 8 },
+    WindowShape { rows: 16, group: 1 },
 ];
 
 /// Plans a product and runs its kernels.

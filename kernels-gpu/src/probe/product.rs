@@ -129,6 +129,7 @@ macro_rules! kernels {
 /// N / 2 as a literal, handed to `$then`.
 macro_rules! registers_of {
     (8, $then:ident, $($rest:tt)*) => { $then!(4, $($rest)*) };
+    (16, $then:ident, $($rest:tt)*) => { $then!(8, $($rest)*) };
     (64, $then:ident, $($rest:tt)*) => { $then!(32, $($rest)*) };
     (256, $then:ident, $($rest:tt)*) => { $then!(128, $($rest)*) };
 }
@@ -138,6 +139,7 @@ kernels! {
         probe_wgmma_bf16_n8_kk PROBE_WGMMA_BF16_N8_KK: Bf16, 8, KMajor, KMajor;
         probe_wgmma_bf16_n8_km PROBE_WGMMA_BF16_N8_KM: Bf16, 8, KMajor, MnMajor;
         probe_wgmma_bf16_n8_mk PROBE_WGMMA_BF16_N8_MK: Bf16, 8, MnMajor, KMajor;
+        probe_wgmma_bf16_n16_mk PROBE_WGMMA_BF16_N16_MK: Bf16, 16, MnMajor, KMajor;
         probe_wgmma_bf16_n64_kk PROBE_WGMMA_BF16_N64_KK: Bf16, 64, KMajor, KMajor;
         probe_wgmma_bf16_n64_km PROBE_WGMMA_BF16_N64_KM: Bf16, 64, KMajor, MnMajor;
         probe_wgmma_bf16_n64_mk PROBE_WGMMA_BF16_N64_MK: Bf16, 64, MnMajor, KMajor;
@@ -147,6 +149,7 @@ kernels! {
         probe_wgmma_f16_n8_kk PROBE_WGMMA_F16_N8_KK: F16, 8, KMajor, KMajor;
         probe_wgmma_f16_n8_km PROBE_WGMMA_F16_N8_KM: F16, 8, KMajor, MnMajor;
         probe_wgmma_f16_n8_mk PROBE_WGMMA_F16_N8_MK: F16, 8, MnMajor, KMajor;
+        probe_wgmma_f16_n16_mk PROBE_WGMMA_F16_N16_MK: F16, 16, MnMajor, KMajor;
         probe_wgmma_f16_n64_kk PROBE_WGMMA_F16_N64_KK: F16, 64, KMajor, KMajor;
         probe_wgmma_f16_n64_km PROBE_WGMMA_F16_N64_KM: F16, 64, KMajor, MnMajor;
         probe_wgmma_f16_n64_mk PROBE_WGMMA_F16_N64_MK: F16, 64, MnMajor, KMajor;

@@ -86,6 +86,21 @@ pub struct Output {
     pub kind: u32,
 }
 
+impl Output {
+    /// C by its columns: that which a row-major C is, read column-major, and the other way round.
+    #[inline(always)]
+    pub const fn transposed(self) -> Self {
+        // Kinds are pairs, rows before columns.
+        Self { num_rows: self.num_cols, num_cols: self.num_rows, kind: self.kind ^ 1, ..self }
+    }
+
+    /// C without its columns from `end` on.
+    #[inline(always)]
+    pub const fn until(self, end: u32) -> Self {
+        Self { num_cols: if end < self.num_cols { end } else { self.num_cols }, ..self }
+    }
+}
+
 /// Where a consumer's part of the output begins.
 #[derive(Clone, Copy)]
 pub struct Place<M> {

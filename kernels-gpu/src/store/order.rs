@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn staged_parts_come_back() {
-        for cols in [32, 64, 128] {
+        for cols in [16, 32, 64, 128] {
             parts_are_whole::<Rows>(cols);
             parts_are_whole::<Cols>(cols);
         }
@@ -163,7 +163,7 @@ mod tests {
     /// The eight rows of a matrix, written together, lie in different banks; so do eight units read together.
     #[test]
     fn no_two_units_collide() {
-        for units in [4, 8, 16] {
+        for units in [2, 4, 8, 16] {
             let bank = |line, unit| swizzled_unit(line, unit, units) / 16 % 8;
             for first in 0..8 {
                 let mut written: Vec<_> = (0..8).map(|row| bank(first * 8 + row, first % units)).collect();

@@ -17,13 +17,14 @@ pub const EIGHT: usize = 8;
 /// Eights of a panel.
 pub const EIGHTS_PER_PANEL: usize = PANEL_COLS / EIGHT;
 
-/// Rows of V that one consumer warp group works on.
+/// Rows of V that one consumer warp group works on; the windows of narrower ones are narrow.
 pub const CONSUMER_ROWS: usize = 64;
 
 /// Columns of a chunk of B: 128 bytes.
 pub const CHUNK: usize = 64;
 
-/// One kernel: element type and geometry. `REGISTERS` of accumulator a thread: half the columns of a tile.
+/// One kernel: element type and geometry. `REGISTERS` of accumulator a thread: half the columns of a tile, of narrow windows half
+/// their rows.
 pub trait Config<const REGISTERS: usize>: 'static {
     /// The type of A and B.
     type Element: Mma<REGISTERS>;
@@ -85,10 +86,17 @@ pub const WORDS_PER_TILE: usize = 8;
 /// The slot of a tile that is stored to C.
 pub const STORED: u32 = u32::MAX;
 
-/// One tile: an entry in the list that the host makes. A window's columns, or a part of them, times a panel of B.
+/// Windows of an entry, at most: one where they have 64 rows and more.
+pub const MOST_WINDOWS: u32 = 8;
+
+/// Panels of each window of an entry that has more than one, at most.
+pub const MOST_PANELS: u32 = 255;
+
+/// An entry in the list that the host makes: a window's columns, or a part of them, times a panel of B. Of narrow windows it may
+/// be several that follow one another, whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileWork {
-    /// The window.
+    /// The first window.
     pub window: u32,
     /// TN columns of B and C.
     pub panel: u32,
@@ -98,13 +106,18 @@ pub struct TileWork {
     pub end: u32,
     /// Where in the workspace its sums go, in tiles of H x TN; [`STORED`] for C.
     pub slot: u32,
+    /// Windows, 1 to [`MOST_WINDOWS`]; 1 where the slot is not [`STORED`].
+    pub windows: u32,
+    /// With more than one window the panels of each, at most [`MOST_PANELS`]: a byte for each, the first window's the lowest.
+    pub widths: u64,
 }
 
 impl TileWork {
     /// As the words that the kernel reads.
     #[inline(always)]
     pub const fn to_words(self) -> [u32; WORDS_PER_TILE] {
-        [self.window, self.panel, self.begin, self.end, self.slot, 0, 0, 0]
+        let Self { window, panel, begin, end, slot, windows, widths } = self;
+        [window, panel, begin, end, slot, windows, widths as u32, (widths >> 32) as u32]
     }
 }
 
@@ -178,12 +191,12 @@ impl Arguments {
     #[inline(always)]
     pub(super) unsafe fn tile(&self, index: u32) -> TileWork {
         // SAFETY: the caller's promise.
-        let ([window, panel, begin, mut end], [slot, _, _, _]) =
+        let ([window, panel, begin, mut end], [slot, windows, low, high]) =
             unsafe { (self.tiles.get(2 * index), self.tiles.get(2 * index + 1)) };
         if self.alpha == 0.0 {
             end = begin;
         }
-        TileWork { window, panel, begin, end, slot }
+        TileWork { window, panel, begin, end, slot, windows, widths: u64::from(low) | u64::from(high) << 32 }
     }
 }
 
@@ -213,6 +226,8 @@ pub struct Configuration {
     pub stage_panels: usize,
     /// Stages of the ring.
     pub stages: usize,
+    /// Windows of an entry of the list, at most.
+    pub most_windows: u32,
     /// Blocks that share a multiprocessor.
     pub blocks: u32,
     /// The box of the map of V.

@@ -11,17 +11,28 @@ use hopper_std::sm90::{
 use hopper_std::thread;
 
 use super::config::{
-    Arguments, CHUNK, CONSUMER_ROWS, Config, Configuration, Dtype, EIGHT, EIGHTS_PER_PANEL, Operands, Panels, Rows,
-    Smem,
+    Arguments, CHUNK, CONSUMER_ROWS, Config, Configuration, Dtype, EIGHT, EIGHTS_PER_PANEL, MOST_WINDOWS, Operands,
+    Panels, Rows, Smem,
 };
 use super::consumer::consume;
 use super::gather::gather;
+use super::narrow::consume_narrow;
 use super::producer::{Maps, produce};
 
 /// Lines of one copy of V, for windows of `window_rows` rows: as many panels of a stage as a box holds.
 const fn lines(window_rows: usize, stage_panels: usize) -> usize {
     let all = window_rows * stage_panels;
     if all > 256 { 256 } else { all }
+}
+
+/// Whether windows are the columns of a product, and columns of B its rows.
+const fn is_narrow(window_rows: usize) -> bool {
+    window_rows < CONSUMER_ROWS
+}
+
+/// Registers of the accumulator of a thread: half the columns of a consumer's product.
+const fn registers(window_rows: usize, tile_n: usize) -> usize {
+    if is_narrow(window_rows) { window_rows / 2 } else { tile_n / 2 }
 }
 
 type KernelSmem<
@@ -65,8 +76,12 @@ unsafe fn run<
     [f32; REGISTERS]: Registers,
 {
     const {
-        assert!(REGISTERS * 2 == TILE_N && CHUNKS * CHUNK == TILE_N, "the tile is what the accumulators hold");
-        assert!(CONSUMERS * CONSUMER_ROWS == WINDOW_ROWS && WARP_GROUPS as usize == CONSUMERS, "64 rows a consumer");
+        let (cols, rows) = if is_narrow(WINDOW_ROWS) { (WINDOW_ROWS, TILE_N) } else { (TILE_N, WINDOW_ROWS) };
+        assert!(REGISTERS * 2 == cols && CHUNKS * CHUNK == TILE_N, "the tile is what the accumulators hold");
+        assert!(
+            CONSUMERS * CONSUMER_ROWS == rows && WARP_GROUPS as usize == CONSUMERS,
+            "64 rows or columns a consumer"
+        );
     }
     // SAFETY: the specification asks for this struct's bytes; every thread of the block is here.
     let (warp_group, staging, pipeline) = unsafe {
@@ -99,9 +114,15 @@ unsafe fn run<
             RegisterBudget::<PRODUCER, CONSUMER, WARP_GROUPS, BLOCKS>::become_consumer();
             let staging = staging.at(warp_group.index() - 1);
             let ring = pipeline.consumer();
-            consume::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, EIGHTS, STAGES, STAGING_COLS>(
-                &arguments, warp_group, staging, ring,
-            );
+            if is_narrow(WINDOW_ROWS) {
+                consume_narrow::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, EIGHTS, STAGES, STAGING_COLS>(
+                    &arguments, warp_group, staging, ring,
+                );
+            } else {
+                consume::<C, REGISTERS, WINDOW_ROWS, LINES, CHUNKS, COPIES, EIGHTS, STAGES, STAGING_COLS>(
+                    &arguments, warp_group, staging, ring,
+                );
+            }
         }
     }
 }
@@ -127,7 +148,7 @@ macro_rules! kernels {
                 #[allow(non_camel_case_types)]
                 pub enum $name {}
 
-                impl Config<{ $tile_n / 2 }> for $name {
+                impl Config<{ registers($rows, $tile_n) }> for $name {
                     type Element = $element;
                 }
 
@@ -188,7 +209,7 @@ macro_rules! kernels {
                     unsafe {
                         run::<
                             $name,
-                            { $tile_n / 2 },
+                            { registers($rows, $tile_n) },
                             $rows,
                             $tile_n,
                             { lines($rows, $panels) },
@@ -220,6 +241,7 @@ macro_rules! kernels {
                 tile_n: $tile_n,
                 stage_panels: $panels,
                 stages: $stages,
+                most_windows: if is_narrow($rows) { MOST_WINDOWS } else { 1 },
                 blocks: $blocks,
                 v_box: <Panels<$element, { lines($rows, $panels) }> as TileShape>::BOX,
                 v_swizzle: <<Panels<$element, { lines($rows, $panels) }> as TileShape>::Swizzle as Swizzle>::TENSOR_MAP_MODE,
@@ -282,4 +304,20 @@ kernels! {
     wcsr_f16_128x1_n64 WCSR_F16_128X1_N64: F16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
     wcsr_f16_128x1_n128 WCSR_F16_128X1_N128: F16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
     wcsr_f16_128x1_n256 WCSR_F16_128X1_N256: F16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_bf16_8x8_n64 WCSR_BF16_8X8_N64: Bf16, windows of 8 x 8, 64 columns, 4 panels x 5 stages, staging 16, registers 40 / 88 x 1, 4 blocks;
+    wcsr_bf16_8x8_n128 WCSR_BF16_8X8_N128: Bf16, windows of 8 x 8, 128 columns, 4 panels x 6 stages, staging 16, registers 40 / 96 x 2, 2 blocks;
+    wcsr_bf16_16x8_n64 WCSR_BF16_16X8_N64: Bf16, windows of 16 x 8, 64 columns, 4 panels x 5 stages, staging 16, registers 40 / 88 x 1, 4 blocks;
+    wcsr_bf16_16x8_n128 WCSR_BF16_16X8_N128: Bf16, windows of 16 x 8, 128 columns, 4 panels x 6 stages, staging 16, registers 40 / 96 x 2, 2 blocks;
+    wcsr_bf16_8x1_n64 WCSR_BF16_8X1_N64: Bf16, windows of 8 x 1, 64 columns, 4 panels x 5 stages, staging 16, registers 56 / 72 x 1, 4 blocks;
+    wcsr_bf16_8x1_n128 WCSR_BF16_8X1_N128: Bf16, windows of 8 x 1, 128 columns, 4 panels x 6 stages, staging 16, registers 56 / 88 x 2, 2 blocks;
+    wcsr_bf16_16x1_n64 WCSR_BF16_16X1_N64: Bf16, windows of 16 x 1, 64 columns, 4 panels x 5 stages, staging 16, registers 56 / 72 x 1, 4 blocks;
+    wcsr_bf16_16x1_n128 WCSR_BF16_16X1_N128: Bf16, windows of 16 x 1, 128 columns, 4 panels x 6 stages, staging 16, registers 56 / 88 x 2, 2 blocks;
+    wcsr_f16_8x8_n64 WCSR_F16_8X8_N64: F16, windows of 8 x 8, 64 columns, 4 panels x 5 stages, staging 16, registers 40 / 88 x 1, 4 blocks;
+    wcsr_f16_8x8_n128 WCSR_F16_8X8_N128: F16, windows of 8 x 8, 128 columns, 4 panels x 6 stages, staging 16, registers 40 / 96 x 2, 2 blocks;
+    wcsr_f16_16x8_n64 WCSR_F16_16X8_N64: F16, windows of 16 x 8, 64 columns, 4 panels x 5 stages, staging 16, registers 40 / 88 x 1, 4 blocks;
+    wcsr_f16_16x8_n128 WCSR_F16_16X8_N128: F16, windows of 16 x 8, 128 columns, 4 panels x 6 stages, staging 16, registers 40 / 96 x 2, 2 blocks;
+    wcsr_f16_8x1_n64 WCSR_F16_8X1_N64: F16, windows of 8 x 1, 64 columns, 4 panels x 5 stages, staging 16, registers 56 / 72 x 1, 4 blocks;
+    wcsr_f16_8x1_n128 WCSR_F16_8X1_N128: F16, windows of 8 x 1, 128 columns, 4 panels x 6 stages, staging 16, registers 56 / 88 x 2, 2 blocks;
+    wcsr_f16_16x1_n64 WCSR_F16_16X1_N64: F16, windows of 16 x 1, 64 columns, 4 panels x 5 stages, staging 16, registers 56 / 72 x 1, 4 blocks;
+    wcsr_f16_16x1_n128 WCSR_F16_16X1_N128: F16, windows of 16 x 1, 128 columns, 4 panels x 6 stages, staging 16, registers 56 / 88 x 2, 2 blocks;
 }

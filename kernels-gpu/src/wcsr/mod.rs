@@ -43,6 +43,19 @@
 //! to 128 bytes of a row, the swizzle applied by hand. Such copies are writes of the threads: a stage is published some stages after its
 //! copies were issued, when they are done, behind the fence that lets the tensor cores see them ([`Gatherer`](hopper_std::sm90::Gatherer)).
 //!
+//! Windows of 8 and 16 rows would leave most of a product's 64 rows empty. For them the operands change places: C^T = B^T V^T, the
+//! window is the product's columns and 64 columns of B are its rows (`narrow.rs`). What gathers B is the same, and bounds these kernels
+//! more than others: a row of B that has come serves 8 or 16 rows of C, not 64 or 128. So a tensor core that is mostly idle costs nothing,
+//! and what must not wait is the producer: narrow windows share entries of the list and stages of the ring.
+//!
+//! | windows | a product's M | its N | a consumer has | tiles of columns |
+//! | --- | --- | --- | --- | --- |
+//! | 64, 128 | 64 rows of the window | TN columns of B | 64 rows, all columns | 64, 128, with 128 rows 256 |
+//! | 8, 16 | 64 columns of B | the window | 64 columns, all rows | 64, 128 |
+//!
+//! Tiles of 256 columns would take four consumers, or two accumulators of each, for narrow windows; with more than 128 columns they read
+//! A twice instead, which is small beside the rows of B.
+//!
 //! # Contract
 //!
 //! [`Arguments`] says what the host passes; [`CONFIGURATIONS`] what each kernel is made for. B is row-major, its lines and base
@@ -53,16 +66,19 @@
 //!
 //! 1. The producer loads the groups of a stage before it waits for that stage's slot, so that their latency is hidden.
 //! 2. A slot is released one stage late: the products of one stage stay in flight under the issue of the next.
-//! 3. The last stage of a part may have fewer panels of V; V's copy brings the next window's panels along, which nobody reads.
+//! 3. The last stage of an entry may have fewer panels of V; V's copy brings the next window's panels along, which nobody reads.
 
 mod combine;
 mod config;
 mod consumer;
 mod gather;
 mod kernel;
+mod narrow;
 mod producer;
 
 pub use combine::{COMBINED, CombineArguments, Combined, SplitWork, combine_entries};
-pub use config::{Arguments, Configuration, Dtype, PANEL_COLS, STORED, TileWork, WORDS_PER_TILE};
+pub use config::{
+    Arguments, Configuration, Dtype, MOST_PANELS, MOST_WINDOWS, PANEL_COLS, STORED, TileWork, WORDS_PER_TILE,
+};
 pub use hopper_std::ptx::tensor::CachePolicy;
 pub use kernel::{CONFIGURATIONS, entries};

@@ -1,8 +1,9 @@
 //! Accumulators, and what may be done with them while products are in flight.
 
 use hopper_macros::instruction;
+use seq_macro::seq;
 
-use super::{FullSlot, KMajor, Major};
+use super::{FullSlot, Major};
 use crate::ptx::wgmma::{self, Mma, RegisterWords, Registers};
 
 /// The accumulator of a warp group: 64 rows by `2 * REGISTERS` columns of f32, `REGISTERS` in each thread.
@@ -39,6 +40,22 @@ where
     pub fn modify(&mut self) -> &mut [f32; REGISTERS] {
         self.registers.tie();
         &mut self.registers
+    }
+
+    /// The first `2 * OTHER` columns, zeros where there are none. Warp group.
+    #[instruction]
+    pub fn resized<const OTHER: usize>(&mut self) -> Accumulator<OTHER>
+    where
+        [f32; OTHER]: Registers,
+    {
+        self.registers.tie();
+        let mut other = Accumulator::<OTHER>::zeroed();
+        seq!(I in 0..128 {
+            if I < OTHER && I < REGISTERS {
+                other.registers[I] = self.registers[I];
+            }
+        });
+        other
     }
 
     /// Issues products as one group: D = A B, or with [`Initial::Kept`] D += A B. `read` is what they read: it comes back from
@@ -108,10 +125,10 @@ where
     }
 
     /// Issues some of the products of a slot, as a group of their own; [`multiply`](Self::multiply) with the rest of them takes
-    /// the slot. Warp group.
+    /// the slot, or [`wait`](Self::wait) ends the series, and the slot's other products are of another. Warp group.
     ///
     /// # Safety
-    /// As [`multiply`](Self::multiply), which follows with the same slot.
+    /// As [`multiply`](Self::multiply); the slot is not released before one of both.
     #[instruction]
     pub unsafe fn multiply_more(&mut self, slot: &Slot, issue: impl FnOnce(&mut Products<'_, REGISTERS>, &Slot)) {
         self.accumulator.registers.tie();
@@ -279,9 +296,19 @@ impl<const REGISTERS: usize> Products<'_, REGISTERS> {
     /// # Safety
     /// As [`Pending::multiply`], within whose `issue` this is called.
     #[instruction]
-    pub unsafe fn add<E: Mma<REGISTERS>, B: Major>(&mut self, a: KMajor, b: B, step: u32) {
+    pub unsafe fn add<E: Mma<REGISTERS>, B: Major>(&mut self, a: impl Major, b: B, step: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.add_shared::<E, _, B>(a, b, step) };
+    }
+
+    /// As [`add`](Self::add), which spares its callers a name for the type of A.
+    ///
+    /// # Safety
+    /// As [`add`](Self::add).
+    #[instruction]
+    unsafe fn add_shared<E: Mma<REGISTERS>, A: Major, B: Major>(&mut self, a: A, b: B, step: u32) {
         // SAFETY: the caller's promise; `Pending` fences before and waits after.
-        unsafe { E::mma_shared::<KMajor, B>(self.d, a.step(step).bits(), b.step(step).bits(), self.scale_d) };
+        unsafe { E::mma_shared::<A, B>(self.d, a.step(step).bits(), b.step(step).bits(), self.scale_d) };
         self.scale_d = 1;
     }
 

@@ -111,10 +111,16 @@ impl<T, const COLS: usize, S: Swizzle, const CHUNKS: usize, const GROUPS: usize>
     /// The leading offset goes from chunk to chunk within eight lines of K, the stride from eight lines to the next.
     #[inline(always)]
     pub const fn mn_major_from(self, first_group: u32) -> MnMajor {
+        self.mn_major_chunk(first_group, 0)
+    }
+
+    /// As [`mn_major_from`](Self::mn_major_from), from chunk `chunk` on: `COLS` of M or N, or more of what follows.
+    #[inline(always)]
+    pub const fn mn_major_chunk(self, first_group: u32, chunk: u32) -> MnMajor {
         let group = size_of::<[Tile<T, 8, COLS, S>; CHUNKS]>() as u32;
         MnMajor {
             first: SmemDescriptor::new(
-                self.at(first_group).address(),
+                self.at(first_group).at(chunk).address(),
                 size_of::<Tile<T, 8, COLS, S>>() as u32,
                 group,
                 S::DESCRIPTOR_MODE,
@@ -156,6 +162,16 @@ mod tests {
         assert_eq!(bits & 0x3fff, (0x8000 + 6 * 2048) >> 4);
         assert_eq!(bits >> 16 & 0x3fff, 1024 >> 4);
         assert_eq!(bits >> 32 & 0x3fff, 2048 >> 4);
+    }
+
+    #[test]
+    fn mn_major_from_a_chunk_on() {
+        // SAFETY: an address is only computed with.
+        let panel = unsafe { Shared::<[[Tile<u16, 8, 64, Swizzle128>; 2]; 8]>::from_address(0x8000) };
+        let bits = panel.mn_major_chunk(2, 1).step(0).bits();
+        assert_eq!(bits & 0x3fff, (0x8000 + 2 * 2048 + 1024) >> 4);
+        assert_eq!(bits >> 32 & 0x3fff, 2048 >> 4);
+        assert_eq!(panel.mn_major_from(2).step(0).bits() + (1024 >> 4), bits);
     }
 
     #[test]

@@ -211,7 +211,7 @@ impl WcsrPlan {
 
     /// Tiles: windows times panels of B, those of split windows once for each part.
     pub fn num_tiles(&self) -> usize {
-        self.schedule.dealt.tiles.len()
+        self.schedule.dealt.tiles.iter().map(|tile| tile.windows as usize).sum()
     }
 
     /// Tiles of C that are summed up from parts by a second kernel.

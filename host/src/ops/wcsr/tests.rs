@@ -28,6 +28,8 @@ fn tiles_are_as_wide_as_what_they_save() {
     assert_eq!(name(192, 128), "wcsr_bf16_128x8_n256");
     assert_eq!(name(320, 128), "wcsr_bf16_128x8_n128");
     assert_eq!(name(512, 128), "wcsr_bf16_128x8_n256");
+    assert_eq!(name(7, 8), "wcsr_bf16_8x8_n64");
+    assert_eq!(name(128, 16), "wcsr_bf16_16x8_n128");
 }
 
 #[test]
@@ -36,8 +38,8 @@ fn refusals_are_sentences() {
     assert_eq!(problem(1).check(), Ok(()));
     assert_eq!(sentence(WcsrSpmm { dtype: Dtype::F64, ..problem(1) }), "the WCSR kernels take bf16 and f16, not f64");
     assert_eq!(
-        sentence(WcsrSpmm { window: WindowShape { rows: 8, group: 1 }, ..problem(1) }),
-        "no kernel multiplies windows of 8x1"
+        sentence(WcsrSpmm { window: WindowShape { rows: 32, group: 1 }, ..problem(1) }),
+        "no kernel multiplies windows of 32x1"
     );
     assert_eq!(
         sentence(WcsrSpmm { b_layout: Layout::ColumnMajor, ..problem(1) }),
