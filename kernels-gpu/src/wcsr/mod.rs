@@ -36,7 +36,7 @@
 //! ```
 //!
 //! A group's box is eight rows of B and all TN columns of the panel, in chunks of 64: an atom of the 128-byte swizzle for each
-//! chunk, so that the copy engine, which spends as long on 128 bytes as on 2048, brings [8][TN] at once, and the tensor cores
+//! chunk, so that the copy engine, which spends as long on 128 bytes as on 2048, brings 8 x TN at once, and the tensor cores
 //! read it as it lands.
 //!
 //! With groups of one column the producer is a whole warp group, which gathers B's rows itself: sixteen bytes a copy, eight threads

@@ -286,12 +286,14 @@ mod tests {
         Attention::new(Sequences::Equal { batch: 2, len: 100 }, 4, 128, Dtype::Bf16)
     }
 
+    #[track_caller]
+    fn says(problem: Attention, sentence: &str) {
+        assert_eq!(problem.check().expect_err("a refusal").to_string(), sentence);
+    }
+
     #[test]
     fn refusals_are_sentences() {
         assert_eq!(problem().check(), Ok(()));
-        let says = |problem: Attention, sentence: &str| {
-            assert_eq!(problem.check().expect_err("a refusal").to_string(), sentence);
-        };
         says(Attention { dtype: Dtype::F32, ..problem() }, "the attention kernels take bf16 and f16, not f32");
         for head_dim in [0, 4, 100, 264] {
             says(
