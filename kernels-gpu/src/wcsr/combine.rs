@@ -39,7 +39,7 @@ impl SplitWork {
 /// | --- | --- |
 /// | `splits` | [`SplitWork`] for each block of the grid |
 /// | `workspace` | sums, H x TN floats for each slot |
-/// | `window_rows`, `tile_n` | H and TN of the kernel that made them |
+/// | `window_rows`, `tile_n` | H and TN of the kernel that made them; TN is a power of two |
 /// | `c` .. `output` | as [`Arguments`](super::Arguments) |
 #[derive(Clone, Copy)]
 pub struct CombineArguments {
@@ -89,10 +89,10 @@ unsafe fn run<E: Half>(arguments: CombineArguments) {
     let output = Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: arguments.output };
     // SAFETY: the grid has a block for each entry.
     let [window, panel, first, count] = unsafe { arguments.splits.get(thread::block_idx_x()) };
-    let tile = window_rows * tile_n;
+    let (tile, shift) = (window_rows * tile_n, tile_n.trailing_zeros());
     let mut index = thread::thread_idx_x();
     while index < tile {
-        let (row, col) = (window * window_rows + index / tile_n, panel * tile_n + index % tile_n);
+        let (row, col) = (window * window_rows + (index >> shift), panel * tile_n + (index & (tile_n - 1)));
         if row < num_rows && col < num_cols {
             let mut sum = 0.0;
             let mut part = 0;
