@@ -1,6 +1,6 @@
 //! How kernels read B and write C, the same for every format of A that tensor cores multiply.
 
-use kernels_gpu::store::OutputKind;
+use kernels_gpu::store::{Output, OutputKind};
 
 use super::Placed;
 use crate::element::Dtype;
@@ -24,8 +24,21 @@ pub(super) fn is_aligned(b: Placed) -> bool {
     b.line_alignment() >= LINE_BYTES as u64
 }
 
+/// C = alpha A B + beta C, as kernels are told of it.
+pub(super) fn output(c: Placed, alpha: f32, beta: f32) -> Output {
+    Output {
+        c: c.address.as_mut_ptr(),
+        leading_dimension: c.shape.leading_dimension as u64,
+        num_rows: c.shape.num_rows as u32,
+        num_cols: c.shape.num_cols as u32,
+        alpha,
+        beta,
+        kind: output_kind(c, beta) as u32,
+    }
+}
+
 /// The fastest epilogue that can store to C.
-pub(super) fn output_kind(c: Placed, beta: f32) -> OutputKind {
+fn output_kind(c: Placed, beta: f32) -> OutputKind {
     let rows = c.shape.layout == Layout::RowMajor;
     if c.dtype == Dtype::F32 {
         return if rows { OutputKind::FloatRows } else { OutputKind::FloatCols };

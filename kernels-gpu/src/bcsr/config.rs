@@ -147,24 +147,6 @@ pub struct Smem<S, const STAGES: usize, const STAGING_COLS: usize> {
     pub barriers: PipelineBarriers<STAGES>,
 }
 
-hopper_std::named_barriers! {
-    /// The barriers of the block, beside the one of all.
-    pub enum Meeting {
-        /// The warps of consumer 0.
-        Consumer0 = 1: 128,
-        /// The warps of consumer 1.
-        Consumer1 = 2: 128,
-    }
-}
-
-impl Meeting {
-    /// The barrier of a consumer, 0 or 1.
-    #[inline(always)]
-    pub const fn of_consumer(consumer: u32) -> Self {
-        if consumer == 0 { Self::Consumer0 } else { Self::Consumer1 }
-    }
-}
-
 /// Words of an entry in the list of blocks: the block's index in the values, and its block column.
 pub const WORDS_PER_BLOCK: usize = 2;
 
@@ -199,13 +181,6 @@ impl TileWork {
 }
 
 impl Arguments {
-    /// C, and what it becomes.
-    #[inline(always)]
-    pub(super) const fn output(&self) -> Output {
-        let Self { c, leading_dimension, num_rows, num_cols, alpha, beta, output: kind, .. } = *self;
-        Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind }
-    }
-
     /// Tile `index` of the list. With alpha = 0 it has no stages: A and B are not read.
     ///
     /// # Safety
@@ -214,7 +189,7 @@ impl Arguments {
     pub(super) unsafe fn tile(&self, index: u32) -> TileWork {
         // SAFETY: the caller's promise.
         let mut tile = TileWork::from_words(unsafe { self.tiles.get(index) });
-        if self.alpha == 0.0 {
+        if self.output.alpha == 0.0 {
             tile.end = tile.begin;
         }
         tile
@@ -246,20 +221,8 @@ pub struct Arguments {
     pub tiles: hopper_std::global::GlobalArray<[u32; 4]>,
     /// Where each worker's tiles begin.
     pub tile_offsets: hopper_std::global::GlobalArray<u32>,
-    /// C.
-    pub c: *mut u8,
-    /// From line to line of C, in elements.
-    pub leading_dimension: u64,
-    /// M.
-    pub num_rows: u32,
-    /// N.
-    pub num_cols: u32,
-    /// Factor of A B.
-    pub alpha: f32,
-    /// Factor of what C held.
-    pub beta: f32,
-    /// An [`OutputKind`](crate::store::OutputKind).
-    pub output: u32,
+    /// C, and what it becomes.
+    pub output: Output,
     /// For copies of A.
     pub policy_a: CachePolicy,
     /// For copies of B.

@@ -5,8 +5,8 @@ use hopper_std::ptx::wgmma::Registers;
 use hopper_std::sm90::{Accumulator, Consumer, FullSlot, Products, Scope, Shared, TileShape, WarpGroup};
 use hopper_std::thread;
 
-use super::config::{ABlock, Arguments, Config, Meeting, Operands, Panel, STAGE_K, Stage};
-use crate::store::{Place, Staging, store};
+use super::config::{ABlock, Arguments, Config, Operands, Panel, STAGE_K, Stage};
+use crate::store::{Meeting, Place, Staging, store};
 
 /// Multiplies and stores this worker's tiles. Warp group.
 ///
@@ -70,9 +70,7 @@ pub unsafe fn consume<
             meeting: Meeting::of_consumer(consumer),
         };
         // SAFETY: the whole warp group is here; the launch contract covers C.
-        unsafe {
-            store::<C::Element, _, REGISTERS, STAGING_COLS>(&arguments.output(), &mut accumulator, place, staging)
-        };
+        unsafe { store::<C::Element, REGISTERS, STAGING_COLS>(&arguments.output, &mut accumulator, place, staging) };
         index += 1;
     }
 }

@@ -16,6 +16,7 @@ use super::config::{
 };
 use super::consumer::consume;
 use super::producer::{Maps, produce};
+use crate::store::Output;
 
 type KernelSmem<
     C,
@@ -147,13 +148,7 @@ macro_rules! kernels {
                         blocks,
                         tiles,
                         tile_offsets,
-                        c,
-                        leading_dimension,
-                        num_rows,
-                        num_cols,
-                        alpha,
-                        beta,
-                        output,
+                        output: Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: output },
                         policy_a,
                         policy_b,
                     };
@@ -188,8 +183,8 @@ macro_rules! kernels {
                     as Swizzle>::TENSOR_MAP_MODE,
                 #[cfg(feature = "sim")]
                 simulate: |map_a, map_b, arguments| {
-                    let Arguments { blocks, tiles, tile_offsets, c, leading_dimension, .. } = arguments;
-                    let Arguments { num_rows, num_cols, alpha, beta, output, policy_a, policy_b, .. } = arguments;
+                    let Arguments { blocks, tiles, tile_offsets, output, policy_a, policy_b } = arguments;
+                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(
@@ -204,7 +199,7 @@ macro_rules! kernels {
                             num_cols,
                             alpha,
                             beta,
-                            output,
+                            kind,
                             policy_a,
                             policy_b,
                         );

@@ -22,7 +22,7 @@ use hopper_std::ptx::memory::{
 use hopper_std::ptx::warp::movmatrix_trans_b16;
 use hopper_std::ptx::wgmma::Registers;
 use hopper_std::seq;
-use hopper_std::sm90::{Accumulator, AccumulatorFragment, NamedBarrier, Shared};
+use hopper_std::sm90::{Accumulator, AccumulatorFragment, Shared};
 use hopper_std::warp::{lane_id, transpose_quad};
 
 use order::{Cols, Order, Rows, swizzled_unit};
@@ -87,6 +87,13 @@ pub struct Output {
 }
 
 impl Output {
+    /// Sums as they are, in f32, in an array of `num_rows` x `num_cols` of their own.
+    #[inline(always)]
+    pub const fn sums(array: *mut f32, num_rows: u32, num_cols: u32) -> Self {
+        let (leading_dimension, kind) = (num_cols as u64, OutputKind::FloatRows as u32);
+        Self { c: array.cast(), leading_dimension, num_rows, num_cols, alpha: 1.0, beta: 0.0, kind }
+    }
+
     /// C by its columns: that which a row-major C is, read column-major, and the other way round.
     #[inline(always)]
     pub const fn transposed(self) -> Self {
@@ -101,9 +108,27 @@ impl Output {
     }
 }
 
+hopper_std::named_barriers! {
+    /// Where the warps of a consumer meet while they store: the barriers of the block, beside the one of all.
+    pub enum Meeting {
+        /// The warps of consumer 0.
+        Consumer0 = 1: 128,
+        /// The warps of consumer 1.
+        Consumer1 = 2: 128,
+    }
+}
+
+impl Meeting {
+    /// The barrier of a consumer, 0 or 1.
+    #[inline(always)]
+    pub const fn of_consumer(consumer: u32) -> Self {
+        if consumer == 0 { Self::Consumer0 } else { Self::Consumer1 }
+    }
+}
+
 /// Where a consumer's part of the output begins.
 #[derive(Clone, Copy)]
-pub struct Place<M> {
+pub struct Place {
     /// The first of its 64 rows.
     pub row: u32,
     /// Its first column.
@@ -111,7 +136,7 @@ pub struct Place<M> {
     /// This thread's warp in the group.
     pub warp: u32,
     /// Where the consumer's warps meet.
-    pub meeting: M,
+    pub meeting: Meeting,
 }
 
 /// Eight neighbours of a line of C: `(line, first)` and how many lines and elements of a line there are.
@@ -152,10 +177,10 @@ impl Eight {
 /// # Safety
 /// C is as [`Output`] says, and nothing else writes this part; `staging` is this consumer's.
 #[inline(always)]
-pub unsafe fn store<E: Half, M: NamedBarrier, const REGISTERS: usize, const STAGING_COLS: usize>(
+pub unsafe fn store<E: Half, const REGISTERS: usize, const STAGING_COLS: usize>(
     output: &Output,
     accumulator: &mut Accumulator<REGISTERS>,
-    place: Place<M>,
+    place: Place,
     staging: Shared<Staging<STAGING_COLS>>,
 ) where
     [f32; REGISTERS]: Registers,
@@ -164,11 +189,11 @@ pub unsafe fn store<E: Half, M: NamedBarrier, const REGISTERS: usize, const STAG
     // SAFETY: the caller's promise, for each kind.
     unsafe {
         if kind == OutputKind::HalfRows as u32 {
-            store_packed::<E, Rows, M, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
+            store_packed::<E, Rows, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
         } else if kind == OutputKind::HalfCols as u32 {
-            store_packed::<E, Cols, M, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
+            store_packed::<E, Cols, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
         } else {
-            store_general::<E, M, REGISTERS>(output, accumulator, place);
+            store_general::<E, REGISTERS>(output, accumulator, place);
         }
     }
 }
@@ -178,10 +203,10 @@ pub unsafe fn store<E: Half, M: NamedBarrier, const REGISTERS: usize, const STAG
 /// # Safety
 /// As [`store`]; the base and the lines of C are aligned to 16 bytes, and their length is a multiple of 8.
 #[inline(always)]
-unsafe fn store_packed<E: Half, O: Order, M: NamedBarrier, const REGISTERS: usize, const STAGING_COLS: usize>(
+unsafe fn store_packed<E: Half, O: Order, const REGISTERS: usize, const STAGING_COLS: usize>(
     output: &Output,
     accumulator: &mut Accumulator<REGISTERS>,
-    place: Place<M>,
+    place: Place,
     staging: Shared<Staging<STAGING_COLS>>,
 ) where
     [f32; REGISTERS]: Registers,
@@ -201,7 +226,7 @@ unsafe fn store_packed<E: Half, O: Order, M: NamedBarrier, const REGISTERS: usiz
                 // SAFETY: all warps of the consumer are here.
                 unsafe {
                     O::meet(place.meeting);
-                    copy_lines::<O, M, STAGING_COLS>(output, place, col, lane, staging);
+                    copy_lines::<O, STAGING_COLS>(output, place, col, lane, staging);
                     O::meet(place.meeting);
                 }
             }
@@ -214,9 +239,9 @@ unsafe fn store_packed<E: Half, O: Order, M: NamedBarrier, const REGISTERS: usiz
 /// # Safety
 /// As [`store_packed`]; the part is written.
 #[inline(always)]
-unsafe fn copy_lines<O: Order, M: Copy, const STAGING_COLS: usize>(
+unsafe fn copy_lines<O: Order, const STAGING_COLS: usize>(
     output: &Output,
-    place: Place<M>,
+    place: Place,
     col: u32,
     lane: u32,
     staging: Shared<Staging<STAGING_COLS>>,
@@ -241,7 +266,7 @@ unsafe fn copy_lines<O: Order, M: Copy, const STAGING_COLS: usize>(
 /// The eight that this lane has of 16 columns from `col` on, after transposition and exchange: an upper or lower eight
 /// rows of one of two columns.
 #[inline(always)]
-fn eight_of_col<M>(output: &Output, place: Place<M>, lane: u32, columns: u32) -> Eight {
+fn eight_of_col(output: &Output, place: Place, lane: u32, columns: u32) -> Eight {
     let quad = lane % 4;
     Eight {
         line: place.col + columns + quad / 2 * 8 + lane / 4,
@@ -253,7 +278,7 @@ fn eight_of_col<M>(output: &Output, place: Place<M>, lane: u32, columns: u32) ->
 
 /// The eight that this lane has of 16 columns of a row-major C, after the exchange of `[upper, upper, lower, lower]`.
 #[inline(always)]
-fn eight_of_two_rows<M>(output: &Output, place: Place<M>, lane: u32, columns: u32) -> Eight {
+fn eight_of_two_rows(output: &Output, place: Place, lane: u32, columns: u32) -> Eight {
     let quad = lane % 4;
     Eight {
         line: place.row + AccumulatorFragment::row(place.warp, lane) + quad / 2 * 8,
@@ -267,10 +292,10 @@ fn eight_of_two_rows<M>(output: &Output, place: Place<M>, lane: u32, columns: u3
 ///
 /// PERF: written out like the fast way it is 5 times the code, spills 2.6 KB and takes ptxas 16 s.
 #[inline(always)]
-unsafe fn store_general<E: Half, M: Copy, const REGISTERS: usize>(
+unsafe fn store_general<E: Half, const REGISTERS: usize>(
     output: &Output,
     accumulator: &mut Accumulator<REGISTERS>,
-    place: Place<M>,
+    place: Place,
 ) where
     [f32; REGISTERS]: Registers,
 {
@@ -367,7 +392,7 @@ unsafe fn store_floats<E: Half>(output: &Output, eight: Eight, mut sums: [f32; 8
     let mut index = 0;
     while index < count {
         // SAFETY: this one is within C.
-        unsafe { store_one::<E>(output, at + index as usize, sums[0], float) };
+        unsafe { store_one::<E>(output, at + index as usize, sums[0]) };
         // The array is moved, not indexed: an index that is not constant would put it into memory.
         sums = [sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7], 0.0];
         index = opaque(index + 1);
@@ -379,11 +404,11 @@ unsafe fn store_floats<E: Half>(output: &Output, eight: Eight, mut sums: [f32; 8
 /// # Safety
 /// It is within C.
 #[inline(always)]
-pub unsafe fn store_one<E: Half>(output: &Output, at: usize, sum: f32, float: bool) {
+pub unsafe fn store_one<E: Half>(output: &Output, at: usize, sum: f32) {
     let mut value = output.alpha * sum;
     // SAFETY: the caller's promise.
     unsafe {
-        if float {
+        if OutputKind::is_float(output.kind) {
             let address = output.c.cast::<u32>().wrapping_add(at);
             if output.beta != 0.0 {
                 value += output.beta * f32::from_bits(ld_global_u32(address)[0]);

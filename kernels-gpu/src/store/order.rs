@@ -5,7 +5,7 @@ use hopper_std::ptx::matrix::{stmatrix_x4, stmatrix_x4_trans};
 use hopper_std::ptx::warp::bar_warp_sync;
 use hopper_std::sm90::NamedBarrier;
 
-use super::{Eight, Output, Place};
+use super::{Eight, Meeting, Output, Place};
 
 /// An order of C, as the fast way goes through it. Units are eight elements: 16 bytes.
 pub(super) trait Order {
@@ -23,13 +23,13 @@ pub(super) trait Order {
     ///
     /// # Safety
     /// All warps of the consumer call it together.
-    unsafe fn meet<M: NamedBarrier>(meeting: M);
+    unsafe fn meet(meeting: Meeting);
     /// The first line that this thread reads back, how many share the reading, and its number among them.
     fn readers(warp: u32, lane: u32) -> (u32, u32, u32);
     /// Lines that those share.
     fn lines(cols: u32) -> u32;
     /// Where eight elements of line `line` from unit `unit` on are in C, the part beginning at column `col`.
-    fn eight<M>(output: &Output, place: Place<M>, col: u32, line: u32, unit: u32) -> Eight;
+    fn eight(output: &Output, place: Place, col: u32, line: u32, unit: u32) -> Eight;
 }
 
 /// Row-major: a warp's 16 rows are its own.
@@ -53,7 +53,7 @@ impl Order for Rows {
     }
 
     #[inline(always)]
-    unsafe fn meet<M: NamedBarrier>(_: M) {
+    unsafe fn meet(_: Meeting) {
         // SAFETY: the caller's promise.
         unsafe { bar_warp_sync() }
     }
@@ -69,7 +69,7 @@ impl Order for Rows {
     }
 
     #[inline(always)]
-    fn eight<M>(output: &Output, place: Place<M>, col: u32, line: u32, unit: u32) -> Eight {
+    fn eight(output: &Output, place: Place, col: u32, line: u32, unit: u32) -> Eight {
         Eight { line: place.row + line, num_lines: output.num_rows, first: col + unit * 8, length: output.num_cols }
     }
 }
@@ -95,7 +95,7 @@ impl Order for Cols {
     }
 
     #[inline(always)]
-    unsafe fn meet<M: NamedBarrier>(meeting: M) {
+    unsafe fn meet(meeting: Meeting) {
         // SAFETY: the caller's promise.
         unsafe { meeting.sync() }
     }
@@ -111,7 +111,7 @@ impl Order for Cols {
     }
 
     #[inline(always)]
-    fn eight<M>(output: &Output, place: Place<M>, col: u32, line: u32, unit: u32) -> Eight {
+    fn eight(output: &Output, place: Place, col: u32, line: u32, unit: u32) -> Eight {
         Eight { line: col + line, num_lines: output.num_cols, first: place.row + unit * 8, length: output.num_rows }
     }
 }

@@ -51,20 +51,8 @@ pub struct CombineArguments {
     pub window_rows: u32,
     /// TN.
     pub tile_n: u32,
-    /// C.
-    pub c: *mut u8,
-    /// From line to line of C, in elements.
-    pub leading_dimension: u64,
-    /// M.
-    pub num_rows: u32,
-    /// N.
-    pub num_cols: u32,
-    /// Factor of A B.
-    pub alpha: f32,
-    /// Factor of what C held.
-    pub beta: f32,
-    /// An [`OutputKind`].
-    pub output: u32,
+    /// C, and what it becomes.
+    pub output: Output,
 }
 
 /// What the host must know of a kernel that combines.
@@ -85,15 +73,14 @@ pub struct Combined {
 /// The launch contract of [`CombineArguments`].
 #[inline(always)]
 unsafe fn run<E: Half>(arguments: CombineArguments) {
-    let CombineArguments { window_rows, tile_n, c, leading_dimension, num_rows, num_cols, alpha, beta, .. } = arguments;
-    let output = Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: arguments.output };
+    let CombineArguments { window_rows, tile_n, output, .. } = arguments;
     // SAFETY: the grid has a block for each entry.
     let [window, panel, first, count] = unsafe { arguments.splits.get(thread::block_idx_x()) };
     let (tile, shift) = (window_rows * tile_n, tile_n.trailing_zeros());
     let mut index = thread::thread_idx_x();
     while index < tile {
         let (row, col) = (window * window_rows + (index >> shift), panel * tile_n + (index & (tile_n - 1)));
-        if row < num_rows && col < num_cols {
+        if row < output.num_rows && col < output.num_cols {
             let mut sum = 0.0;
             let mut part = 0;
             while part < count {
@@ -104,9 +91,9 @@ unsafe fn run<E: Half>(arguments: CombineArguments) {
                 part += 1;
             }
             let (line, at) = if OutputKind::is_cols(output.kind) { (col, row) } else { (row, col) };
-            let at = (u64::from(line) * leading_dimension + u64::from(at)) as usize;
+            let at = (u64::from(line) * output.leading_dimension + u64::from(at)) as usize;
             // SAFETY: the element is within C.
-            unsafe { store_one::<E>(&output, at, sum, OutputKind::is_float(output.kind)) };
+            unsafe { store_one::<E>(&output, at, sum) };
         }
         index += THREADS;
     }
@@ -144,13 +131,7 @@ macro_rules! kernels {
                         workspace,
                         window_rows,
                         tile_n,
-                        c,
-                        leading_dimension,
-                        num_rows,
-                        num_cols,
-                        alpha,
-                        beta,
-                        output,
+                        output: Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: output },
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe { run::<$element>(arguments) }
@@ -165,8 +146,8 @@ macro_rules! kernels {
                 dtype: Dtype::$element,
                 #[cfg(feature = "sim")]
                 simulate: |arguments| {
-                    let CombineArguments { splits, workspace, window_rows, tile_n, c, leading_dimension, .. } = arguments;
-                    let CombineArguments { num_rows, num_cols, alpha, beta, output, .. } = arguments;
+                    let CombineArguments { splits, workspace, window_rows, tile_n, output } = arguments;
+                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         combine_entries::$name(
@@ -180,7 +161,7 @@ macro_rules! kernels {
                             num_cols,
                             alpha,
                             beta,
-                            output,
+                            kind,
                         );
                     }
                 },

@@ -62,24 +62,6 @@ pub struct Smem<S, const STAGES: usize, const STAGING_COLS: usize, const CONSUME
     pub barriers: PipelineBarriers<STAGES>,
 }
 
-hopper_std::named_barriers! {
-    /// The barriers of the block, beside the one of all.
-    pub enum Meeting {
-        /// The warps of consumer 0.
-        Consumer0 = 1: 128,
-        /// The warps of consumer 1.
-        Consumer1 = 2: 128,
-    }
-}
-
-impl Meeting {
-    /// The barrier of a consumer, 0 or 1.
-    #[inline(always)]
-    pub const fn of_consumer(consumer: u32) -> Self {
-        if consumer == 0 { Self::Consumer0 } else { Self::Consumer1 }
-    }
-}
-
 /// Words of an entry in the list of tiles.
 pub const WORDS_PER_TILE: usize = 8;
 
@@ -119,6 +101,13 @@ impl TileWork {
         let Self { window, panel, begin, end, slot, windows, widths } = self;
         [window, panel, begin, end, slot, windows, widths as u32, (widths >> 32) as u32]
     }
+
+    /// Panels of the stage that begins with panel `at`, of at most `stage_panels`.
+    #[inline(always)]
+    pub(super) const fn panels_of_stage(&self, at: u32, stage_panels: u32) -> u32 {
+        let left = self.end - at;
+        if left < stage_panels { left } else { stage_panels }
+    }
 }
 
 /// The arguments of every WCSR kernel, in the order of its parameters.
@@ -152,20 +141,8 @@ pub struct Arguments {
     pub tile_offsets: GlobalArray<u32>,
     /// Sums of split windows.
     pub workspace: *mut f32,
-    /// C.
-    pub c: *mut u8,
-    /// From line to line of C, in elements.
-    pub leading_dimension: u64,
-    /// M.
-    pub num_rows: u32,
-    /// N.
-    pub num_cols: u32,
-    /// Factor of A B.
-    pub alpha: f32,
-    /// Factor of what C held.
-    pub beta: f32,
-    /// An [`OutputKind`](crate::store::OutputKind).
-    pub output: u32,
+    /// C, and what it becomes.
+    pub output: Output,
     /// For copies of A.
     pub policy_v: CachePolicy,
     /// B.
@@ -177,11 +154,11 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// C, and what it becomes.
+    /// Where the sums of slot `slot` of the workspace go, in tiles of `window_rows` x `tile_n`.
     #[inline(always)]
-    pub(super) const fn output(&self) -> Output {
-        let Self { c, leading_dimension, num_rows, num_cols, alpha, beta, output: kind, .. } = *self;
-        Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind }
+    pub(super) const fn sums(&self, slot: u32, window_rows: usize, tile_n: usize) -> Output {
+        let array = self.workspace.wrapping_add(slot as usize * window_rows * tile_n);
+        Output::sums(array, window_rows as u32, tile_n as u32)
     }
 
     /// Tile `index` of the list. With alpha = 0 it has no panels: A and B are not read.
@@ -193,7 +170,7 @@ impl Arguments {
         // SAFETY: the caller's promise.
         let ([window, panel, begin, mut end], [slot, windows, low, high]) =
             unsafe { (self.tiles.get(2 * index), self.tiles.get(2 * index + 1)) };
-        if self.alpha == 0.0 {
+        if self.output.alpha == 0.0 {
             end = begin;
         }
         TileWork { window, panel, begin, end, slot, windows, widths: u64::from(low) | u64::from(high) << 32 }

@@ -4,10 +4,8 @@ use hopper_std::ptx::wgmma::Registers;
 use hopper_std::sm90::{Accumulator, BlockScope, Consumer, FullSlot, Products, Shared, TileShape, WarpGroup};
 use hopper_std::thread;
 
-use super::config::{
-    Arguments, CONSUMER_ROWS, Config, EIGHTS_PER_PANEL, Meeting, Operands, Panels, STORED, Stage, TileWork,
-};
-use crate::store::{Output, OutputKind, Place, Staging, store};
+use super::config::{Arguments, CONSUMER_ROWS, Config, EIGHTS_PER_PANEL, Operands, Panels, STORED, Stage, TileWork};
+use crate::store::{Meeting, Output, Place, Staging, store};
 
 /// Multiplies and stores this worker's tiles. Warp group.
 ///
@@ -47,7 +45,7 @@ pub unsafe fn consume<
         let mut pending = accumulator.begin();
         let mut at = tile.begin;
         while at < tile.end {
-            let panels = if tile.end - at < stage_panels { tile.end - at } else { stage_panels };
+            let panels = tile.panels_of_stage(at, stage_panels);
             let slot = ring.wait();
             // Each number of panels has a series of products of its own, without a branch in it.
             // SAFETY: the whole warp group is here; the operands are parts of the slot.
@@ -92,7 +90,7 @@ pub unsafe fn consume<
         let place =
             Place { row: row + first_row, col, warp: warp_group.warp(), meeting: Meeting::of_consumer(consumer) };
         // SAFETY: the whole warp group is here; the launch contract covers C and the workspace.
-        unsafe { store::<C::Element, _, REGISTERS, STAGING_COLS>(&output, &mut accumulator, place, staging) };
+        unsafe { store::<C::Element, REGISTERS, STAGING_COLS>(&output, &mut accumulator, place, staging) };
         index += 1;
     }
 }
@@ -103,21 +101,11 @@ fn destination<const WINDOW_ROWS: usize, const REGISTERS: usize>(
     arguments: &Arguments,
     tile: &TileWork,
 ) -> (Output, u32, u32) {
-    let tile_n = 2 * REGISTERS as u32;
+    let tile_n = 2 * REGISTERS;
     if tile.slot == STORED {
-        return (arguments.output(), tile.window * WINDOW_ROWS as u32, tile.panel * tile_n);
+        return (arguments.output, tile.window * WINDOW_ROWS as u32, tile.panel * tile_n as u32);
     }
-    let slot = arguments.workspace.wrapping_add(tile.slot as usize * WINDOW_ROWS * 2 * REGISTERS);
-    let output = Output {
-        c: slot.cast(),
-        leading_dimension: u64::from(tile_n),
-        num_rows: WINDOW_ROWS as u32,
-        num_cols: tile_n,
-        alpha: 1.0,
-        beta: 0.0,
-        kind: OutputKind::FloatRows as u32,
-    };
-    (output, 0, 0)
+    (arguments.sums(tile.slot, WINDOW_ROWS, tile_n), 0, 0)
 }
 
 /// The products of `count` of a stage's panels from `first` on, 16 of K each.

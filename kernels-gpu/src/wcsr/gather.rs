@@ -48,7 +48,7 @@ pub unsafe fn gather<
         let tile = unsafe { arguments.tile(index) };
         let mut at = tile.begin;
         while at < tile.end {
-            let panels = if tile.end - at < stage_panels { tile.end - at } else { stage_panels };
+            let panels = tile.panels_of_stage(at, stage_panels);
             // SAFETY: the panels are the tile's; their columns are loaded before the wait.
             let columns = unsafe { stage_columns::<EIGHTS>(arguments, at, panels, row) };
             let slot = ring.acquire();
@@ -134,10 +134,10 @@ unsafe fn copy_row<
     let mut chunk = 0;
     while chunk < CHUNKS as u32 {
         let first = tile.panel * TILE_N as u32 + chunk * CHUNK as u32 + unit * UNIT;
-        let there = if column >= arguments.num_inner || first >= arguments.num_cols {
+        let there = if column >= arguments.num_inner || first >= arguments.output.num_cols {
             0
-        } else if arguments.num_cols - first < UNIT {
-            arguments.num_cols - first
+        } else if arguments.output.num_cols - first < UNIT {
+            arguments.output.num_cols - first
         } else {
             UNIT
         };

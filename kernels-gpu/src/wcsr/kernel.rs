@@ -18,6 +18,7 @@ use super::consumer::consume;
 use super::gather::gather;
 use super::narrow::consume_narrow;
 use super::producer::{Maps, produce};
+use crate::store::Output;
 
 /// Lines of one copy of V, for windows of `window_rows` rows: as many panels of a stage as a box holds.
 const fn lines(window_rows: usize, stage_panels: usize) -> usize {
@@ -193,13 +194,7 @@ macro_rules! kernels {
                         tiles,
                         tile_offsets,
                         workspace,
-                        c,
-                        leading_dimension,
-                        num_rows,
-                        num_cols,
-                        alpha,
-                        beta,
-                        output,
+                        output: Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: output },
                         policy_v,
                         b,
                         b_leading_dimension,
@@ -252,9 +247,9 @@ macro_rules! kernels {
                 b_swizzle: <<Rows<$element, { $tile_n / CHUNK }> as TileShape>::Swizzle as Swizzle>::TENSOR_MAP_MODE,
                 #[cfg(feature = "sim")]
                 simulate: |map_v, map_b, arguments| {
-                    let Arguments { groups, tiles, tile_offsets, workspace, c, leading_dimension, .. } = arguments;
-                    let Arguments { num_rows, num_cols, alpha, beta, output, policy_v, .. } = arguments;
+                    let Arguments { groups, tiles, tile_offsets, workspace, output, policy_v, .. } = arguments;
                     let Arguments { b, b_leading_dimension, num_inner, .. } = arguments;
+                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(
@@ -270,7 +265,7 @@ macro_rules! kernels {
                             num_cols,
                             alpha,
                             beta,
-                            output,
+                            kind,
                             policy_v,
                             b,
                             b_leading_dimension,

@@ -14,8 +14,8 @@ use hopper_std::ptx::wgmma::Registers;
 use hopper_std::sm90::{Accumulator, BlockScope, Consumer, FullSlot, Products, Shared, TileShape, WarpGroup};
 use hopper_std::thread;
 
-use super::config::{Arguments, CHUNK, Config, EIGHTS_PER_PANEL, Meeting, Operands, Panels, STORED, Stage, TileWork};
-use crate::store::{Output, OutputKind, Place, Staging, store};
+use super::config::{Arguments, CHUNK, Config, EIGHTS_PER_PANEL, Operands, Panels, STORED, Stage, TileWork};
+use crate::store::{Meeting, Output, Place, Staging, store};
 
 /// Registers of what is stored at once, 16 rows of C: of a window of 8 the output ends with the eighth.
 const STORED_REGISTERS: usize = 8;
@@ -113,7 +113,7 @@ pub unsafe fn consume_narrow<
             };
             let mut stored = accumulator.resized::<STORED_REGISTERS>();
             // SAFETY: the whole warp group is here; the launch contract covers C and the workspace.
-            unsafe { store::<C::Element, _, STORED_REGISTERS, STAGING_COLS>(&output, &mut stored, place, staging) };
+            unsafe { store::<C::Element, STORED_REGISTERS, STAGING_COLS>(&output, &mut stored, place, staging) };
             widths >>= 8;
             window += 1;
         }
@@ -143,22 +143,12 @@ fn destination<const WINDOW_ROWS: usize, const CHUNKS: usize>(
     tile: &TileWork,
     window: u32,
 ) -> (Output, u32, u32) {
-    let tile_n = (CHUNKS * CHUNK) as u32;
+    let tile_n = CHUNKS * CHUNK;
     if tile.slot == STORED {
         let row = (tile.window + window) * WINDOW_ROWS as u32;
-        return (arguments.output().transposed().until(row + WINDOW_ROWS as u32), tile.panel * tile_n, row);
+        return (arguments.output.transposed().until(row + WINDOW_ROWS as u32), tile.panel * tile_n as u32, row);
     }
-    let slot = arguments.workspace.wrapping_add(tile.slot as usize * WINDOW_ROWS * CHUNKS * CHUNK);
-    let output = Output {
-        c: slot.cast(),
-        leading_dimension: u64::from(tile_n),
-        num_rows: WINDOW_ROWS as u32,
-        num_cols: tile_n,
-        alpha: 1.0,
-        beta: 0.0,
-        kind: OutputKind::FloatRows as u32,
-    };
-    (output.transposed(), 0, 0)
+    (arguments.sums(tile.slot, WINDOW_ROWS, tile_n).transposed(), 0, 0)
 }
 
 /// The product of one of a stage's panels, 16 of K, with chunk `chunk` of its rows of B.

@@ -45,7 +45,7 @@ pub unsafe fn produce<
         let tile = unsafe { arguments.tile(index) };
         let mut at = tile.begin;
         while at < tile.end {
-            let panels = if tile.end - at < stage_panels { tile.end - at } else { stage_panels };
+            let panels = tile.panels_of_stage(at, stage_panels);
             // SAFETY: the panels are the tile's.
             let groups = unsafe { stage_groups::<EIGHTS>(arguments, at, panels) };
             let b_bytes = panels * (EIGHTS_PER_PANEL * B::BYTES) as u32;

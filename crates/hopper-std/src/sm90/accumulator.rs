@@ -111,14 +111,9 @@ where
         slot: Slot,
         issue: impl FnOnce(&mut Products<'_, REGISTERS>, &Slot),
     ) -> Option<Slot> {
-        self.accumulator.registers.tie();
-        // SAFETY: the caller's promise.
-        unsafe { wgmma::wgmma_fence() };
-        issue(&mut Products { d: &mut self.accumulator.registers, scale_d: self.scale_d }, &slot);
-        self.scale_d = 1;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise; the slot is kept until the next wait.
         unsafe {
-            wgmma::wgmma_commit_group();
+            self.multiply_more(&slot, issue);
             wgmma::wgmma_wait_group::<1>();
         }
         self.in_flight.replace(slot)

@@ -7,7 +7,7 @@ use kernels_gpu::bcsr::{Arguments, CachePolicy, WORDS_PER_TILE};
 use super::BcsrPlan;
 use crate::element::Element;
 use crate::formats::BcsrView;
-use crate::ops::dense_launch::{output_kind, swizzle};
+use crate::ops::dense_launch::{output, swizzle};
 use crate::ops::{Operand, Placed, PlanError};
 use crate::tensor_map::{DevicePtr, L2Promotion, TensorElement, TensorMapSpec};
 
@@ -97,13 +97,7 @@ impl BcsrPlan {
                 blocks: lists.blocks.array(),
                 tiles: lists.tiles.array(),
                 tile_offsets: lists.tile_offsets.array(),
-                c: c.address.as_mut_ptr(),
-                leading_dimension: c.shape.leading_dimension as u64,
-                num_rows: c.shape.num_rows as u32,
-                num_cols: c.shape.num_cols as u32,
-                alpha,
-                beta,
-                output: output_kind(c, beta) as u32,
+                output: output(c, alpha, beta),
                 policy_a,
                 policy_b,
             }

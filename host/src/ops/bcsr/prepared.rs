@@ -117,19 +117,20 @@ impl<T: Element> BcsrPrepared<T> {
         let [map_a, map_b] = maps.addresses();
         let lists = Lists { blocks: self.blocks.ptr(), tiles: self.tiles.ptr(), tile_offsets: self.tile_offsets.ptr() };
         let arguments = self.plan.arguments(lists, alpha, beta, c.placed());
+        let output = arguments.output;
         let params = (
             map_a,
             map_b,
             DevicePtr::of(arguments.blocks.as_ptr()),
             DevicePtr::of(arguments.tiles.as_ptr()),
             DevicePtr::of(arguments.tile_offsets.as_ptr()),
-            DevicePtr::of(arguments.c),
-            arguments.leading_dimension,
-            arguments.num_rows,
-            arguments.num_cols,
-            arguments.alpha,
-            arguments.beta,
-            arguments.output,
+            DevicePtr::of(output.c),
+            output.leading_dimension,
+            output.num_rows,
+            output.num_cols,
+            output.alpha,
+            output.beta,
+            output.kind,
             arguments.policy_a.0,
             arguments.policy_b.0,
         );

@@ -1,5 +1,7 @@
 //! What a launch is given, the same on a device and in the simulator: arrays, tensor maps, arguments.
 
+use std::borrow::Cow;
+
 use kernels_gpu::wcsr::{
     Arguments, COMBINED, CachePolicy, CombineArguments, Combined, PANEL_COLS, TileWork, WORDS_PER_TILE,
 };
@@ -7,7 +9,7 @@ use kernels_gpu::wcsr::{
 use super::{KERNEL, WcsrPlan, kernel_dtype};
 use crate::element::Element;
 use crate::formats::WcsrView;
-use crate::ops::dense_launch::{LINE_BYTES, is_aligned, output_kind, swizzle};
+use crate::ops::dense_launch::{LINE_BYTES, is_aligned, output, swizzle};
 use crate::ops::{Operand, Placed, PlanError, Refusal};
 use crate::tensor_map::{DevicePtr, L2Promotion, TensorElement, TensorMapSpec};
 
@@ -36,6 +38,15 @@ impl WcsrPlan {
     /// What the length of B's lines must be a multiple of, in bytes: tensor copies of groups read whole chunks.
     pub(super) fn line_bytes(&self) -> usize {
         if self.configuration.group == 1 { LINE_BYTES } else { CHUNK_BYTES }
+    }
+
+    /// The values of A. Never empty: where there is none, the tensor map has something to point to, which is not read.
+    pub(super) fn values<'a, T: Element>(&self, a: &WcsrView<'a, T>) -> Cow<'a, [T]> {
+        if a.values.is_empty() {
+            Cow::Owned(vec![T::ZERO; self.problem.window.panel_elements()])
+        } else {
+            Cow::Borrowed(a.values)
+        }
     }
 
     /// Whether the kernel can read B where it is: aligned lines, and for tensor copies of groups whole chunks.
@@ -119,13 +130,7 @@ impl WcsrPlan {
                 tiles: lists.tiles.array(),
                 tile_offsets: lists.tile_offsets.array(),
                 workspace: workspace.as_mut_ptr(),
-                c: c.address.as_mut_ptr(),
-                leading_dimension: c.shape.leading_dimension as u64,
-                num_rows: c.shape.num_rows as u32,
-                num_cols: c.shape.num_cols as u32,
-                alpha,
-                beta,
-                output: output_kind(c, beta) as u32,
+                output: output(c, alpha, beta),
                 policy_v: if once { CachePolicy::EVICT_FIRST } else { CachePolicy::EVICT_NORMAL },
                 b: b.address.as_mut_ptr(),
                 b_leading_dimension: b.shape.leading_dimension as u64,
@@ -136,7 +141,6 @@ impl WcsrPlan {
 
     /// All arguments of the kernel that combines.
     pub(super) fn combine_arguments(&self, lists: Lists, workspace: DevicePtr, of: &Arguments) -> CombineArguments {
-        let Arguments { c, leading_dimension, num_rows, num_cols, alpha, beta, output, .. } = *of;
         // SAFETY: as above.
         unsafe {
             CombineArguments {
@@ -144,13 +148,7 @@ impl WcsrPlan {
                 workspace: workspace.array(),
                 window_rows: self.configuration.window_rows as u32,
                 tile_n: self.configuration.tile_n as u32,
-                c,
-                leading_dimension,
-                num_rows,
-                num_cols,
-                alpha,
-                beta,
-                output,
+                output: of.output,
             }
         }
     }

@@ -42,14 +42,11 @@ impl WcsrPlan {
         self.check_sparse(a)?;
         let kernel = device.kernel(self.configuration.spec)?;
         let combine = if self.num_splits() > 0 { Some(device.kernel(self.combined()?.spec)?) } else { None };
-        // Where there is no value, the tensor map has something to point to, which is not read.
-        let nothing = [T::ZERO; 8];
-        let values = if a.values.is_empty() { &nothing } else { a.values };
         Ok(WcsrPrepared {
             plan: self.clone(),
             kernel,
             combine,
-            values: DeviceBuffer::from_slice(device, values)?,
+            values: DeviceBuffer::from_slice(device, &self.values(a))?,
             groups: DeviceBuffer::from_slice(device, a.groups)?,
             tiles: DeviceBuffer::from_slice(device, &self.tiles())?,
             tile_offsets: DeviceBuffer::from_slice(device, &self.schedule.dealt.offsets)?,
@@ -136,6 +133,7 @@ impl<T: Element> WcsrPrepared<T> {
         };
         let workspace = scratch.as_ref().map_or(DevicePtr(0), Scratch::ptr);
         let arguments = self.plan.arguments(lists, workspace, (alpha, beta), b.placed(), c.placed());
+        let output = arguments.output;
         let params = (
             map_v,
             map_b,
@@ -143,13 +141,13 @@ impl<T: Element> WcsrPrepared<T> {
             DevicePtr::of(arguments.tiles.as_ptr()),
             DevicePtr::of(arguments.tile_offsets.as_ptr()),
             workspace,
-            DevicePtr::of(arguments.c),
-            arguments.leading_dimension,
-            arguments.num_rows,
-            arguments.num_cols,
-            arguments.alpha,
-            arguments.beta,
-            arguments.output,
+            DevicePtr::of(output.c),
+            output.leading_dimension,
+            output.num_rows,
+            output.num_cols,
+            output.alpha,
+            output.beta,
+            output.kind,
             arguments.policy_v.0,
             DevicePtr::of(arguments.b),
             arguments.b_leading_dimension,
@@ -165,13 +163,13 @@ impl<T: Element> WcsrPrepared<T> {
             workspace,
             sum.window_rows,
             sum.tile_n,
-            DevicePtr::of(sum.c),
-            sum.leading_dimension,
-            sum.num_rows,
-            sum.num_cols,
-            sum.alpha,
-            sum.beta,
-            sum.output,
+            DevicePtr::of(output.c),
+            output.leading_dimension,
+            output.num_rows,
+            output.num_cols,
+            output.alpha,
+            output.beta,
+            output.kind,
         );
         // SAFETY: the parameters are those that `CombineArguments` lists, in its order; the workspace is freed on the same
         // stream, after this launch; the rest as above.

@@ -39,8 +39,7 @@ impl WcsrPlan {
             let (shape, data) = with_lines_of(b, self.line_bytes());
             placed_b = Placed { address: memory.upload("the copy of B", &data), shape, dtype: T::DTYPE };
         }
-        let nothing = [T::ZERO; 8];
-        let values = memory.upload("values of A", if a.values.is_empty() { &nothing } else { a.values });
+        let values = memory.upload("values of A", &self.values(a));
         let lists = Lists {
             groups: memory.upload("list of groups", a.groups),
             tiles: memory.upload("list of tiles", &self.tiles()),
