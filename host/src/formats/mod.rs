@@ -25,4 +25,5 @@ pub use error::{Axis, FormatError};
 pub(crate) use heads::heads_accessors;
 pub use heads::{Heads, HeadsAxis, HeadsLayout, HeadsShape, HeadsStrides, HeadsView, HeadsViewMut};
 pub(crate) use rows::accumulate;
+pub(crate) use wcsr::GroupSet;
 pub use wcsr::{PANEL_COLS, RowOrder, Wcsr, WcsrPattern, WcsrView, WindowShape, WindowStatistics};

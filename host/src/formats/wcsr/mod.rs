@@ -25,7 +25,8 @@ use super::rows::{is_positive_zero, split_by_rows};
 use super::{Csr, CsrPattern, CsrView, Dense, FormatError, Layout};
 use crate::element::Element;
 use check::check_values;
-use union::{GroupSet, Ranks};
+pub(crate) use union::GroupSet;
+use union::Ranks;
 use windows::Windows;
 
 /// A sparse matrix in windows of rows. A window stores the union of its rows' columns, dense, in panels of

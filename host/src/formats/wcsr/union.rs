@@ -7,7 +7,7 @@ const MAX_WORDS: usize = 1 << 20;
 ///
 /// A window whose groups lie too far apart for bits is served by sorting and searching instead.
 #[derive(Default)]
-pub(super) struct GroupSet {
+pub(crate) struct GroupSet {
     /// A bit for each group from `64 * first_word` on; all 0 between two windows.
     words: Vec<u64>,
     /// A bit for each of `words` that is not 0; all 0 between two windows.
@@ -63,7 +63,7 @@ impl GroupSet {
     }
 
     /// Calls `read` with the ranks of `groups`, which ascend strictly.
-    pub fn with_ranks<R>(&mut self, groups: &[u32], read: impl FnOnce(&Ranks<'_>) -> R) -> R {
+    pub(super) fn with_ranks<R>(&mut self, groups: &[u32], read: impl FnOnce(&Ranks<'_>) -> R) -> R {
         let (Some(&first), Some(&last)) = (groups.first(), groups.last()) else {
             return read(&Ranks::Sorted(groups));
         };

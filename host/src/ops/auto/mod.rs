@@ -30,7 +30,6 @@ mod model;
 mod plan;
 mod recommendation;
 mod survey;
-mod union;
 mod wcsr;
 
 pub use constants::Origin;

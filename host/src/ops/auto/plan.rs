@@ -166,6 +166,8 @@ pub use on_device::AutoPrepared;
 
 #[cfg(feature = "gpu")]
 mod on_device {
+    use core::fmt;
+
     use super::{AutoPlan, Chosen};
     use crate::element::Element;
     use crate::error::Error;
@@ -197,6 +199,17 @@ mod on_device {
                 Chosen::Bcsr(a, plan) => AutoPrepared::Bcsr(plan.prepare(device, &a.view())?),
                 Chosen::Wcsr(a, plan) => AutoPrepared::Wcsr(plan.prepare(device, &a.view())?),
             })
+        }
+    }
+
+    /// The family's plan.
+    impl<T: Element> fmt::Display for AutoPrepared<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self {
+                Self::Csr(prepared) => prepared.plan().fmt(f),
+                Self::Bcsr(prepared) => prepared.plan().fmt(f),
+                Self::Wcsr(prepared) => prepared.plan().fmt(f),
+            }
         }
     }
 

@@ -4,11 +4,12 @@
 //! the columns of 64 rows, sorted, gives by shifts the groups of 8, 16, 32, 64 and 128 columns, and two unions merged give those
 //! of 128 rows. Threads share the windows; nothing of the size of the matrix is allocated.
 
+use core::ops::Range;
+
 use rayon::prelude::*;
 
 use super::format::Format;
-use super::union::ColumnSet;
-use crate::formats::{CsrPattern, PANEL_COLS};
+use crate::formats::{CsrPattern, GroupSet, PANEL_COLS};
 
 /// Columns of a stage of the tensor-core kernels.
 pub(super) const STAGE_COLS: u64 = 64;
@@ -121,13 +122,11 @@ pub(super) struct Fits {
 impl Fits {
     pub(super) fn of(matrix: &CsrPattern) -> Self {
         let num_windows = matrix.num_rows().div_ceil(SURVEY_ROWS);
-        let scratch =
-            || Scratch { set: ColumnSet::new(matrix.num_cols()), unions: [Vec::new(), Vec::new(), Vec::new()] };
-        // A task has some windows at least: each makes a set of bits, one for each column.
+        // A task has some windows at least: each has scratch memory of its own.
         let found = (0..num_windows)
             .into_par_iter()
             .with_min_len(16)
-            .map_init(scratch, |scratch, window| scratch.fit(matrix, window))
+            .map_init(Scratch::default, |scratch, window| scratch.fit(matrix, window))
             .reduce(Counted::default, Counted::join);
         Self { found: found.0 }
     }
@@ -161,8 +160,9 @@ impl Counted {
     }
 }
 
+#[derive(Default)]
 struct Scratch {
-    set: ColumnSet,
+    set: GroupSet,
     /// Of the first 64 rows, of the others, and of all.
     unions: [Vec<u32>; 3],
 }
@@ -172,13 +172,16 @@ impl Scratch {
         let begin = window * SURVEY_ROWS;
         let end = (begin + SURVEY_ROWS).min(matrix.num_rows());
         let middle = (begin + SURVEY_ROWS / 2).min(end);
-        let columns = |first: usize, last: usize| {
-            &matrix.col_indices()[matrix.row_offsets()[first] as usize..matrix.row_offsets()[last] as usize]
+        let columns = |rows: Range<usize>| {
+            rows.map(|row| {
+                &matrix.col_indices()[matrix.row_offsets()[row] as usize..matrix.row_offsets()[row + 1] as usize]
+            })
         };
         let [first, second, both] = &mut self.unions;
-        self.set.union(columns(begin, middle), first);
-        self.set.union(columns(middle, end), second);
-        self.set.union(columns(begin, end), both);
+        for (rows, union) in [(begin..middle, &mut *first), (middle..end, &mut *second), (begin..end, &mut *both)] {
+            union.clear();
+            self.set.union(columns(rows), 0, union);
+        }
         let mut counted = Counted::default();
         for (place, &shift) in SHIFTS.iter().enumerate() {
             let fit = |groups: u64| Fit::of_window(groups, formats_of(shift));
