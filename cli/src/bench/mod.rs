@@ -28,6 +28,8 @@ mod matrix_sets;
 mod means;
 mod on_cpu;
 mod operands;
+#[cfg(feature = "gpu")]
+mod our_product;
 mod peer;
 mod peer_process;
 mod product_check;

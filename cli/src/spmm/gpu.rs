@@ -2,9 +2,10 @@
 
 use cust::device::DeviceAttribute;
 use hopper_sparse::formats::{AnyBcsr, Dense, Layout};
-use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, DeviceDenseView, DeviceDenseViewMut, GpuError, Stream};
-use hopper_sparse::ops::bcsr::{BcsrPrepared, BcsrSpmm};
-use hopper_sparse::ops::csr::{CsrPrepared, CsrSpmm};
+use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, GpuError};
+use hopper_sparse::ops::auto::AutoPrepared;
+use hopper_sparse::ops::bcsr::BcsrSpmm;
+use hopper_sparse::ops::csr::CsrSpmm;
 use hopper_sparse::{Element, Error};
 
 use super::limit::{Machine, Origin, Rate};
@@ -13,52 +14,9 @@ use crate::choose::Storage;
 use crate::error::{CliError, Result};
 use crate::gpu::{Gpu, Timer};
 
-/// A sparse factor in device memory, of any format.
-trait Factor<T, C> {
-    /// As the library's `launch`.
-    ///
-    /// # Safety
-    /// B and C are on the factor's device, as is the stream, and nothing else uses C or writes to B until the launch is done.
-    unsafe fn launch(
-        &self,
-        stream: &Stream,
-        factors: (f32, f32),
-        b: DeviceDenseView<'_, T>,
-        c: &mut DeviceDenseViewMut<'_, C>,
-    ) -> Result<(), Error>;
-
-    /// The plan, for people.
-    fn plan(&self) -> String;
-}
-
-macro_rules! factors {
-    ($($prepared:ident)*) => {
-        $(
-            impl<T: Element, C: Element> Factor<T, C> for $prepared<T> {
-                unsafe fn launch(
-                    &self,
-                    stream: &Stream,
-                    (alpha, beta): (f32, f32),
-                    b: DeviceDenseView<'_, T>,
-                    c: &mut DeviceDenseViewMut<'_, C>,
-                ) -> Result<(), Error> {
-                    // SAFETY: the caller's promise.
-                    unsafe { Self::launch(self, stream, alpha, b, beta, c) }
-                }
-
-                fn plan(&self) -> String {
-                    Self::plan(self).to_string()
-                }
-            }
-        )*
-    };
-}
-
-factors!(BcsrPrepared CsrPrepared);
-
 /// A product whose operands are in device memory.
-struct GpuProduct<A, T, C> {
-    a: A,
+struct GpuProduct<T: Element, C> {
+    a: AutoPrepared<T>,
     /// alpha and beta
     factors: (f32, f32),
     b: DeviceDense<T>,
@@ -76,35 +34,27 @@ pub fn prepare<T: Element, C: Element>(
     storage: Storage,
     problem: &Problem<'_, T, C>,
 ) -> Result<Box<dyn Prepared<C>>> {
-    match storage {
+    let Problem { a, b, c, .. } = problem;
+    let (device, csr) = (gpu.device(), a.view());
+    let prepared = match storage {
         Storage::Bcsr(shape, _) => {
-            let a = AnyBcsr::from_csr(problem.a.view(), shape).map_err(CliError::failure)?;
-            Ok(Box::new(GpuProduct::new(gpu, prepare_bcsr(gpu, &a, problem)?, problem)?))
+            let blocks = AnyBcsr::from_csr(csr, shape).map_err(CliError::failure)?;
+            let a = blocks.view();
+            let problem = BcsrSpmm::new(&a, b.num_cols(), C::DTYPE, b.layout(), c.layout());
+            AutoPrepared::Bcsr(
+                problem.plan(&a, device.num_multiprocessors()).map_err(Error::from)?.prepare(device, &a)?,
+            )
         }
-        Storage::Csr => Ok(Box::new(GpuProduct::new(gpu, prepare_csr(gpu, problem)?, problem)?)),
-    }
+        Storage::Csr => {
+            let problem = CsrSpmm::new(&csr, b.num_cols(), C::DTYPE, b.layout(), c.layout());
+            AutoPrepared::Csr(problem.plan(&csr).map_err(Error::from)?.prepare(device, &csr)?)
+        }
+    };
+    Ok(Box::new(GpuProduct::new(gpu, prepared, problem)?))
 }
 
-fn prepare_bcsr<T: Element, C: Element>(
-    gpu: &Gpu,
-    a: &AnyBcsr<T>,
-    Problem { b, c, .. }: &Problem<'_, T, C>,
-) -> Result<BcsrPrepared<T>, Error> {
-    let (device, a) = (gpu.device(), a.view());
-    let problem = BcsrSpmm::new(&a, b.num_cols(), C::DTYPE, b.layout(), c.layout());
-    problem.plan(&a, device.num_multiprocessors())?.prepare(device, &a)
-}
-
-fn prepare_csr<T: Element, C: Element>(
-    gpu: &Gpu,
-    Problem { a, b, c, .. }: &Problem<'_, T, C>,
-) -> Result<CsrPrepared<T>, Error> {
-    let a = a.view();
-    CsrSpmm::new(&a, b.num_cols(), C::DTYPE, b.layout(), c.layout()).plan(&a)?.prepare(gpu.device(), &a)
-}
-
-impl<A: Factor<T, C>, T: Element, C: Element> GpuProduct<A, T, C> {
-    fn new(gpu: &Gpu, a: A, problem: &Problem<'_, T, C>) -> Result<Self, Error> {
+impl<T: Element, C: Element> GpuProduct<T, C> {
+    fn new(gpu: &Gpu, a: AutoPrepared<T>, problem: &Problem<'_, T, C>) -> Result<Self, Error> {
         let (device, b, c) = (gpu.device(), problem.b, problem.c);
         Ok(Self {
             a,
@@ -117,13 +67,13 @@ impl<A: Factor<T, C>, T: Element, C: Element> GpuProduct<A, T, C> {
     }
 }
 
-impl<A: Factor<T, C>, T: Element, C: Element> Prepared<C> for GpuProduct<A, T, C> {
+impl<T: Element, C: Element> Prepared<C> for GpuProduct<T, C> {
     fn launch(&mut self) -> Result<f64> {
-        let Self { a, factors, b, c, timer, .. } = self;
+        let Self { a, factors: (alpha, beta), b, c, timer, .. } = self;
         Ok(timer.time(|stream| {
             // SAFETY: B and C are ours, on the device that the factor was prepared on, as is the stream; nothing else
             // touches them before `time` has waited.
-            unsafe { a.launch(stream, *factors, b.view(), &mut c.view_mut()) }
+            unsafe { a.launch(stream, *alpha, b.view(), *beta, &mut c.view_mut()) }
         })?)
     }
 
@@ -135,7 +85,7 @@ impl<A: Factor<T, C>, T: Element, C: Element> Prepared<C> for GpuProduct<A, T, C
     }
 
     fn kernel(&self) -> Option<String> {
-        Some(self.a.plan())
+        Some(self.a.to_string())
     }
 }
 

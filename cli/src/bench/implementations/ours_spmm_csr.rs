@@ -1,14 +1,14 @@
 //! The library's product of compressed rows on the device.
 
-use core::marker::PhantomData;
-
-use hopper_sparse::ops::csr::{CsrPrepared, CsrSpmm};
+use hopper_sparse::ops::auto::AutoPrepared;
+use hopper_sparse::ops::csr::CsrSpmm;
 use hopper_sparse::{Element, Error};
 
 use crate::bench::elements::with_dtype;
 use crate::bench::error::BenchError;
 use crate::bench::implementation::{Implementation, Place, Prepared, Refusal};
-use crate::bench::product_operands::{ProductOperands, device_views, product_flops};
+use crate::bench::our_product::OurProduct;
+use crate::bench::product_operands::ProductOperands;
 use crate::bench::workload::Product;
 use crate::bench::workspace::Workspace;
 
@@ -53,35 +53,6 @@ fn prepare<'a, T: Element, U: Element>(
     let operands = workspace.operands();
     let a = operands.csr_view::<T>();
     let plan = problem(&operands.product).plan(&a).map_err(Error::from)?;
-    Ok(Box::new(Ready { workspace, prepared: plan.prepare(gpu.device(), &a)?, output: PhantomData::<U> }))
-}
-
-struct Ready<'a, T, U> {
-    workspace: &'a Workspace<'a, ProductOperands>,
-    prepared: CsrPrepared<T>,
-    output: PhantomData<U>,
-}
-
-impl<T: Element, U: Element> Prepared for Ready<'_, T, U> {
-    fn launch(&mut self, set: usize) -> Result<(), BenchError> {
-        let (gpu, sets) = self.workspace.on_device();
-        // SAFETY: the set is the workload's, whose types are T and U, on the device that this was prepared on. It outlives
-        // `self`, and all work is on the one stream, which is waited for before a set is read or filled from elsewhere.
-        unsafe {
-            let (b, mut c) = device_views::<T, U>(&self.workspace.operands().product, &sets[set])?;
-            Ok(self.prepared.launch(gpu.stream(), 1.0, b, 0.0, &mut c)?)
-        }
-    }
-
-    fn flops(&self) -> u64 {
-        product_flops(self.prepared.plan().num_entries() as u64, self.workspace.operands().product.n)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.prepared.num_bytes() as u64 + self.workspace.operands().product.dense_bytes()
-    }
-
-    fn choice(&self) -> String {
-        self.prepared.plan().to_string()
-    }
+    let prepared = AutoPrepared::Csr(plan.prepare(gpu.device(), &a)?);
+    Ok(Box::new(OurProduct::<T, U>::new(workspace, prepared, plan.num_entries() as u64)))
 }
