@@ -1,6 +1,6 @@
 //! `cargo xtask check`: what ptxas says of every kernel.
 
-use crate::{Result, overlap, root, target_dir};
+use crate::{Result, overlap, root, sass, target_dir};
 use hopper_builder::kept::Kept;
 use hopper_builder::{ptxas, tools};
 use std::fs;
@@ -40,8 +40,8 @@ pub(crate) fn report(folder: &Path) -> Result {
 
 /// What the machine code of those assembled last does not overlap, though it should.
 fn overlaps(files: &[PathBuf]) -> Result<Vec<String>> {
-    let name = |ptx: &Path| ptx.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let kernels: Vec<String> = files.iter().map(|ptx| name(ptx)).filter(|kernel| overlap::is_checked(kernel)).collect();
+    let kernels: Vec<String> =
+        files.iter().map(|ptx| sass::name(ptx)).filter(|kernel| overlap::is_checked(kernel)).collect();
     let Ok(nvdisasm) = tools::find("nvdisasm", root()) else {
         println!("overlap is not checked: nvdisasm was not found, which `cargo xtask tools` installs");
         return Ok(Vec::new());

@@ -33,7 +33,7 @@ fn choose<'a>(files: &'a [PathBuf], kernel: &str) -> Result<&'a PathBuf> {
     }
 }
 
-fn name(ptx: &std::path::Path) -> String {
+pub(crate) fn name(ptx: &std::path::Path) -> String {
     ptx.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
