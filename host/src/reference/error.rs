@@ -194,9 +194,9 @@ impl Tolerance {
 
 /// How many roundings of the sum of the magnitudes one sum may be off by.
 ///
-/// Where terms have either sign, each partial sum's rounding is random: over 2 to 4096 of them the error is 0.4 to 0.5
-/// roundings of the magnitude in the mean square, more than 2 in one sum of 700, more than 3 in one of 13,000, and 20 times
-/// rarer with each further one (docs/decisions/roundings-of-a-lucky-sum.md): more than 6 in one of 10^8.
+/// Where terms have either sign, each partial sum's rounding is random: the error is 0.4 to 0.5 roundings of the magnitude in the
+/// mean square, more than 2 in one sum of 700, more than 3 in one of some 20,000, and 20 times rarer with each further one
+/// (docs/decisions/roundings-of-a-lucky-sum.md): more than 6 in one of 10^8.
 pub(super) const ROUNDINGS_OF_AN_ELEMENT: f64 = 6.0;
 
 /// As [`ROUNDINGS_OF_AN_ELEMENT`], in the mean square over that many sums: one, and of few sums what a single one may add.

@@ -111,6 +111,35 @@ mod tests {
         Dense::from_vec(sums, 1, b.num_cols(), Layout::RowMajor).unwrap()
     }
 
+    /// Prints the table of docs/decisions/roundings-of-a-lucky-sum.md.
+    #[test]
+    #[ignore = "a table, not a check: with --release it takes a few seconds"]
+    fn what_naive_sums_err_by() {
+        let mut number = numbers();
+        for depth in [4, 16, 64, 1024] {
+            let trials = (60_000_000 / depth).min(4_000_000);
+            let (mut squares, mut most, mut beyond) = (0.0, 0.0f64, [0; 2]);
+            for _ in 0..trials {
+                let (mut sum, mut exact, mut magnitude) = (0f32, 0.0, 0.0);
+                for _ in 0..depth {
+                    let (a, b) = (number(), number());
+                    sum += a * b;
+                    let product = f64::from(a) * f64::from(b);
+                    exact += product;
+                    magnitude += product.abs();
+                }
+                let roundings = (f64::from(sum) - exact).abs() / rounding(magnitude, crate::Dtype::F32);
+                squares += roundings * roundings;
+                most = most.max(roundings);
+                beyond[0] += u32::from(roundings > 2.0);
+                beyond[1] += u32::from(roundings > 3.0);
+            }
+            let mean = (squares / f64::from(trials)).sqrt();
+            let [two, three] = beyond.map(|count| f64::from(count) / f64::from(trials));
+            println!("| {depth} | {trials} | {mean:.2} | {most:.1} | {two:.1e} | {three:.1e} |");
+        }
+    }
+
     #[test]
     fn an_order_of_its_own_is_right_whatever_the_luck_of_the_naive_one() {
         let mut number = numbers();
