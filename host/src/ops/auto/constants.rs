@@ -84,12 +84,6 @@ pub(super) const ROW_INSTRUCTIONS: Constant = predicted(190.0);
 pub(super) const STEP_INSTRUCTIONS_16: Constant = predicted(92.0);
 /// The same for f32.
 pub(super) const STEP_INSTRUCTIONS_32: Constant = predicted(39.0);
-/// The constant of the narrowest width that holds a tile of `tile_n` columns, or of the widest.
-pub(super) fn by_width<const WIDTHS: usize>(table: [(usize, Constant); WIDTHS], tile_n: usize) -> Constant {
-    const { assert!(WIDTHS > 0, "a table has a width") };
-    let place = table.iter().position(|&(cols, _)| tile_n <= cols);
-    table[place.unwrap_or(WIDTHS - 1)].1
-}
 
 /// Warp instructions that a multiprocessor begins, a second: four a cycle at 1.75 GHz.
 pub(super) const ISSUE: f64 = 4.0 * 1.75e9;
@@ -114,3 +108,10 @@ pub(super) const PLAN_ROW: Constant = predicted(3.0e-9);
 pub(super) const PLACE_ENTRY: Constant = predicted(4.0e-8);
 /// Zeros written for stored elements, bytes a second, all threads together.
 pub(super) const CLEAR: Constant = predicted(8.0e9);
+
+/// The constant of the narrowest width that holds a tile of `tile_n` columns, or of the widest.
+pub(super) fn by_width<const WIDTHS: usize>(table: [(usize, Constant); WIDTHS], tile_n: usize) -> Constant {
+    const { assert!(WIDTHS > 0, "a table has a width") };
+    let place = table.iter().position(|&(cols, _)| tile_n <= cols);
+    table[place.unwrap_or(WIDTHS - 1)].1
+}
