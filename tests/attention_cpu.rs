@@ -7,7 +7,7 @@ use hopper_sparse::ops::attention::blocks::{BlockSize, SparseAttention};
 use hopper_sparse::ops::attention::{Attention, Sequences, Window};
 use hopper_sparse::reference::attention as reference;
 use hopper_sparse::{Dtype, Element, Result, bf16, cpu, f16};
-use suite::attention::{Case, Choices, Runner, check_edges, check_options, check_short_sequences};
+use suite::attention::{Case, Choices, Runner, check_climbs, check_edges, check_options, check_short_sequences};
 use suite::attention_blocks::{self as blocks, Kind, SparseRunner};
 use suite::operands::Random;
 use suite::{cache, isolation, one_query};
@@ -51,6 +51,7 @@ fn little_and_nothing() {
         check_edges::<bf16>(&OnCpu, head_dim);
     }
     check_edges::<f16>(&OnCpu, 16);
+    check_climbs::<bf16>(&OnCpu, 32);
     check_short_sequences::<bf16>(&OnCpu, 8);
 }
 

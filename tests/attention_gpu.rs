@@ -66,6 +66,7 @@ fn check_small<T: Element>(device: &Device, head_dim: usize) {
     with_kernels(device, T::DTYPE, head_dim, |runner| {
         attention::check_options::<T>(runner, head_dim, Choices::All);
         attention::check_edges::<T>(runner, head_dim);
+        attention::check_climbs::<T>(runner, head_dim);
         attention::check_short_sequences::<T>(runner, head_dim);
         isolation::check_leaks::<T>(runner, head_dim);
         isolation::check_batches::<T>(runner, head_dim);

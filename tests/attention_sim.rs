@@ -135,6 +135,7 @@ fn check_kernels<T: Element>(head_dim: usize) {
             isolation::check_batches::<T>(&runner, head_dim);
         }
         attention::check_edges::<T>(&runner, head_dim - 24);
+        attention::check_climbs::<T>(&runner, head_dim);
         isolation::check_leaks::<T>(&runner, head_dim - 8);
         check_schedules::<T>(slice::from_ref(kernel), head_dim);
         println!("{}: no finding", kernel.spec.name);

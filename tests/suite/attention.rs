@@ -279,6 +279,33 @@ pub fn check_edges<T: Element>(runner: &impl Runner, head_dim: usize) {
     }
 }
 
+/// Scores that climb, fall and jump from keys to keys, in the order in which a kernel meets them: from the last one.
+///
+/// What has been summed up is multiplied only where a row's scores go over 2^8 times its reference, so the steps are smaller
+/// than that, larger, and smaller ones that add up.
+pub fn check_climbs<T: Element>(runner: &impl Runner, head_dim: usize) {
+    const STEPS: [f64; 10] = [0.0, 4.0, 8.0, 12.0, 6.0, 150.0, 140.0, 153.0, -40.0, 400.0];
+    const KEYS_PER_STEP: usize = 45;
+    let mut random = Random::fresh();
+    for window in [Window::FULL, Window::CAUSAL] {
+        let (num_queries, num_keys) = (70, STEPS.len() * KEYS_PER_STEP);
+        let problem = Attention::new(Sequences::Equal { batch: 1, len: num_queries }, 1, head_dim, T::DTYPE)
+            .with_keys(Sequences::Equal { batch: 1, len: num_keys })
+            .with_window(window);
+        let case = Case::of(problem, &mut random);
+        let mut inputs = case.inputs::<T>();
+        let [q, k, _] = &mut inputs;
+        for query in 0..num_queries {
+            // The scale takes this factor out again. The last column: tensor cores cut what they add to a large sum.
+            q.view_mut().row_mut(0, query, 0)[head_dim - 1] = T::from_f64((head_dim as f64).sqrt());
+        }
+        for key in 0..num_keys {
+            k.view_mut().row_mut(0, key, 0)[head_dim - 1] = T::from_f64(STEPS[(num_keys - 1 - key) / KEYS_PER_STEP]);
+        }
+        case.expected(&inputs, &case.rows()).check(&case.run(runner, &inputs));
+    }
+}
+
 /// Three packed sequences, each with no, one or a few queries, and with no, one or a few keys.
 pub fn check_short_sequences<T: Element>(runner: &impl Runner, head_dim: usize) {
     const LENGTHS: [usize; 3] = [0, 1, 5];

@@ -3,7 +3,7 @@
 use hopper_macros::instruction;
 
 use crate::ptx::special;
-use crate::ptx::warp::{shfl_sync_bfly, shfl_sync_idx};
+use crate::ptx::warp::{shfl_sync_bfly, shfl_sync_idx, vote_sync_ballot};
 
 /// This thread's lane, 0 to 31.
 #[instruction]
@@ -20,6 +20,16 @@ pub fn lane_id() -> u32 {
 pub unsafe fn broadcast(value: u32, lane: u32) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { shfl_sync_idx(value, lane) }
+}
+
+/// Whether some lane's predicate holds, in every lane.
+///
+/// # Safety
+/// All 32 lanes call it together.
+#[instruction]
+pub unsafe fn any(predicate: bool) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { vote_sync_ballot(predicate) != 0 }
 }
 
 /// Transposes a 4 x 4 matrix of words within each quad: lane q of four holds row q before and column q after.

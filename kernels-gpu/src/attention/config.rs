@@ -183,15 +183,14 @@ pub enum Dtype {
     F16,
 }
 
-/// Which problems a kernel is for. Any kernel can do any of them; smaller tiles of keys waste less where rows see only a part.
+/// Which problems a kernel is for. Any kernel can do any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serves {
-    /// Rows that see every key.
-    Full,
-    /// Rows that may see only a part of the keys.
-    Masked,
-    /// Both.
+    /// Rows of any kind.
     Either,
+    /// Rows that see only a part of the keys, of sequences with few of them: smaller tiles waste less at the edges of what is
+    /// seen.
+    Masked,
     /// Tiles of at most 64 rows, such as the heads of one query: two small blocks on a multiprocessor.
     FewRows,
     /// Tiles with a list of the tiles of keys that they see.

@@ -14,7 +14,7 @@ use hopper_std::warp::lane_id;
 use super::config::{Arguments, CHUNK, CONSUMER_ROWS, KeyTile, QueryTile, Source};
 use super::epilogue::{Place, store};
 use super::mask::Mask;
-use super::softmax::{Softmax, pack, scale_rows};
+use super::softmax::{Softmax, pack, rescale_rows};
 use super::turn::Turns;
 
 /// A slot of the ring.
@@ -130,7 +130,7 @@ pub(super) unsafe fn consume<
                 v.release();
                 match ended {
                     None => {
-                        scale_rows(output.modify(), factors);
+                        rescale_rows(output.modify(), factors);
                         initial = Initial::Kept;
                     }
                     Some(Ended { softmax, query }) => {

@@ -225,34 +225,34 @@ macro_rules! kernels {
 }
 
 kernels! {
-    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, Unordered, keys 128, stages 2 + 4, registers 32 / 160, 1 blocks, Either of Range;
+    attention_bf16_d64 ATTENTION_BF16_D64: Bf16, D 64 in 1, 3 consumers, Unordered, keys 128, stages 2 + 3, registers 32 / 160, 1 blocks, Either of Range;
     attention_bf16_d64_few_rows ATTENTION_BF16_D64_FEW_ROWS: Bf16, D 64 in 1, 1 consumers, Unordered, keys 64, stages 2 + 12, registers 24 / 232, 2 blocks, FewRows of Range;
     attention_bf16_d64_blocks64 ATTENTION_BF16_D64_BLOCKS64: Bf16, D 64 in 1, 1 consumers, Unordered, keys 64, stages 2 + 12, registers 24 / 232, 2 blocks, Blocks of List;
     attention_bf16_d64_blocks128 ATTENTION_BF16_D64_BLOCKS128: Bf16, D 64 in 1, 2 consumers, Unordered, keys 128, stages 2 + 6, registers 24 / 240, 1 blocks, Blocks of List;
     attention_bf16_d96 ATTENTION_BF16_D96: Bf16, D 96 in 2, 2 consumers, Alternating, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Either of Range;
     attention_bf16_d96_few_rows ATTENTION_BF16_D96_FEW_ROWS: Bf16, D 96 in 2, 1 consumers, Unordered, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, FewRows of Range;
-    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 2 consumers, Alternating, keys 160, stages 2 + 4, registers 24 / 240, 1 blocks, Full of Range;
-    attention_bf16_d128_masked ATTENTION_BF16_D128_MASKED: Bf16, D 128 in 2, 2 consumers, Alternating, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Masked of Range;
+    attention_bf16_d128 ATTENTION_BF16_D128: Bf16, D 128 in 2, 3 consumers, Unordered, keys 80, stages 2 + 5, registers 32 / 160, 1 blocks, Either of Range;
+    attention_bf16_d128_masked ATTENTION_BF16_D128_MASKED: Bf16, D 128 in 2, 2 consumers, Unordered, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Masked of Range;
     attention_bf16_d128_few_rows ATTENTION_BF16_D128_FEW_ROWS: Bf16, D 128 in 2, 1 consumers, Unordered, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, FewRows of Range;
     attention_bf16_d128_blocks64 ATTENTION_BF16_D128_BLOCKS64: Bf16, D 128 in 2, 1 consumers, Unordered, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, Blocks of List;
     attention_bf16_d128_blocks128 ATTENTION_BF16_D128_BLOCKS128: Bf16, D 128 in 2, 2 consumers, Alternating, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Blocks of List;
     attention_bf16_d192 ATTENTION_BF16_D192: Bf16, D 192 in 3, 2 consumers, Unordered, keys 112, stages 1 + 4, registers 24 / 240, 1 blocks, Either of Range;
     attention_bf16_d192_few_rows ATTENTION_BF16_D192_FEW_ROWS: Bf16, D 192 in 3, 1 consumers, Unordered, keys 64, stages 2 + 7, registers 24 / 248, 1 blocks, FewRows of Range;
-    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, Unordered, keys 96, stages 1 + 3, registers 24 / 240, 1 blocks, Either of Range;
+    attention_bf16_d256 ATTENTION_BF16_D256: Bf16, D 256 in 4, 2 consumers, Alternating, keys 96, stages 1 + 3, registers 24 / 240, 1 blocks, Either of Range;
     attention_bf16_d256_few_rows ATTENTION_BF16_D256_FEW_ROWS: Bf16, D 256 in 4, 1 consumers, Unordered, keys 64, stages 2 + 5, registers 24 / 248, 1 blocks, FewRows of Range;
-    attention_f16_d64 ATTENTION_F16_D64: F16, D 64 in 1, 3 consumers, Unordered, keys 128, stages 2 + 4, registers 32 / 160, 1 blocks, Either of Range;
+    attention_f16_d64 ATTENTION_F16_D64: F16, D 64 in 1, 3 consumers, Unordered, keys 128, stages 2 + 3, registers 32 / 160, 1 blocks, Either of Range;
     attention_f16_d64_few_rows ATTENTION_F16_D64_FEW_ROWS: F16, D 64 in 1, 1 consumers, Unordered, keys 64, stages 2 + 12, registers 24 / 232, 2 blocks, FewRows of Range;
     attention_f16_d64_blocks64 ATTENTION_F16_D64_BLOCKS64: F16, D 64 in 1, 1 consumers, Unordered, keys 64, stages 2 + 12, registers 24 / 232, 2 blocks, Blocks of List;
     attention_f16_d64_blocks128 ATTENTION_F16_D64_BLOCKS128: F16, D 64 in 1, 2 consumers, Unordered, keys 128, stages 2 + 6, registers 24 / 240, 1 blocks, Blocks of List;
     attention_f16_d96 ATTENTION_F16_D96: F16, D 96 in 2, 2 consumers, Alternating, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Either of Range;
     attention_f16_d96_few_rows ATTENTION_F16_D96_FEW_ROWS: F16, D 96 in 2, 1 consumers, Unordered, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, FewRows of Range;
-    attention_f16_d128 ATTENTION_F16_D128: F16, D 128 in 2, 2 consumers, Alternating, keys 160, stages 2 + 4, registers 24 / 240, 1 blocks, Full of Range;
-    attention_f16_d128_masked ATTENTION_F16_D128_MASKED: F16, D 128 in 2, 2 consumers, Alternating, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Masked of Range;
+    attention_f16_d128 ATTENTION_F16_D128: F16, D 128 in 2, 3 consumers, Unordered, keys 80, stages 2 + 5, registers 32 / 160, 1 blocks, Either of Range;
+    attention_f16_d128_masked ATTENTION_F16_D128_MASKED: F16, D 128 in 2, 2 consumers, Unordered, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Masked of Range;
     attention_f16_d128_few_rows ATTENTION_F16_D128_FEW_ROWS: F16, D 128 in 2, 1 consumers, Unordered, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, FewRows of Range;
     attention_f16_d128_blocks64 ATTENTION_F16_D128_BLOCKS64: F16, D 128 in 2, 1 consumers, Unordered, keys 64, stages 2 + 5, registers 24 / 232, 2 blocks, Blocks of List;
     attention_f16_d128_blocks128 ATTENTION_F16_D128_BLOCKS128: F16, D 128 in 2, 2 consumers, Alternating, keys 128, stages 2 + 4, registers 24 / 240, 1 blocks, Blocks of List;
     attention_f16_d192 ATTENTION_F16_D192: F16, D 192 in 3, 2 consumers, Unordered, keys 112, stages 1 + 4, registers 24 / 240, 1 blocks, Either of Range;
     attention_f16_d192_few_rows ATTENTION_F16_D192_FEW_ROWS: F16, D 192 in 3, 1 consumers, Unordered, keys 64, stages 2 + 7, registers 24 / 248, 1 blocks, FewRows of Range;
-    attention_f16_d256 ATTENTION_F16_D256: F16, D 256 in 4, 2 consumers, Unordered, keys 96, stages 1 + 3, registers 24 / 240, 1 blocks, Either of Range;
+    attention_f16_d256 ATTENTION_F16_D256: F16, D 256 in 4, 2 consumers, Alternating, keys 96, stages 1 + 3, registers 24 / 240, 1 blocks, Either of Range;
     attention_f16_d256_few_rows ATTENTION_F16_D256_FEW_ROWS: F16, D 256 in 4, 1 consumers, Unordered, keys 64, stages 2 + 5, registers 24 / 248, 1 blocks, FewRows of Range;
 }

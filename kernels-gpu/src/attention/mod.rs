@@ -9,10 +9,10 @@
 //! L   = ln sum_j e^s_j      o = sum_j e^(s_j - L) v_j
 //! ```
 //!
-//! Scores exist for one tile of keys at a time. With the greatest score so far m and the sum l = sum_j 2^(s_j - m), in powers
-//! of 2 (the host folds log2(e) into the scale), each tile multiplies what has been summed before by 2^(m_before - m): Dao,
-//! arXiv 2307.08691; on Hopper: arXiv 2312.11918 and 2407.08608, whose overlap of a tile's softmax with the products of its
-//! neighbours this follows.
+//! Scores exist for one tile of keys at a time. With m near the greatest score so far and the sum l = sum_j 2^(s_j - m), in
+//! powers of 2 (the host folds log2(e) into the scale), a tile that moves m multiplies what has been summed before by
+//! 2^(m_before - m): Dao, arXiv 2307.08691; on Hopper: arXiv 2312.11918 and 2407.08608, whose overlap of a tile's softmax with
+//! the products of its neighbours this follows.
 //!
 //! # A block
 //!
@@ -24,7 +24,7 @@
 //!                 Q  -> ring of Q                                 S  = Q K_i^T                  \  issued together
 //!                 for each tile of keys i:                        O += P V_(i+1)                /
 //!                     K_i     -> ring                             wait for S:   mask, maximum, P_i = 2^(S - m)
-//!                     V_(i+1) -> ring                             wait for O:   O *= 2^(m_before - m)
+//!                     V_(i+1) -> ring                             wait for O:   O *= 2^(m_before - m) where m moved
 //!                                                                 behind the last tile: O / l -> shared memory -> global
 //! ```
 //!

@@ -1,7 +1,11 @@
 //! Softmax of a row, a tile of keys after the other.
 //!
-//! With the scores s of a row so far, in tiles, it holds m = max s, l = sum 2^(scale (s - m)), and what has been summed up
-//! under an earlier m is multiplied by 2^(scale (m_before - m)). Milakov and Gimelshein, arXiv 1805.02867.
+//! With the scores s of a row so far, in tiles, it holds m, near the greatest of them, and l = sum 2^(scale (s - m)); what has
+//! been summed up under an earlier m is multiplied by 2^(scale (m_before - m)). Milakov and Gimelshein, arXiv 1805.02867.
+//!
+//! Any m that keeps the powers within their format gives the same quotient: so m stays as it is until a score is over it by
+//! more than [`SLACK`] powers of 2, which after the first tiles seldom happens, and the multiplication is left out. A row's m
+//! depends on its own scores alone.
 
 #![allow(clippy::eq_op, clippy::erasing_op, clippy::identity_op)]
 
@@ -11,12 +15,16 @@ use hopper_std::ptx::convert::{ex2_approx_ftz_f32, fma_rn_f32, lg2_approx_ftz_f3
 use hopper_std::ptx::warp::shfl_sync_bfly;
 use hopper_std::seq;
 use hopper_std::sm90::LeftFragment;
+use hopper_std::warp::any;
+
+/// How far a score may be over m, as a power of 2: 2^8 is within the range of binary16, and sums of 2^8 within that of f32.
+const SLACK: f32 = 8.0;
 
 /// The state of this thread's two rows: the upper one (registers 0 and 1 of every four) and the lower one.
 #[derive(Clone, Copy)]
 pub(super) struct Softmax {
-    /// The greatest score, the same in a quad.
-    max: [f32; 2],
+    /// m: no score is over it by more than [`SLACK`]. The same in a quad.
+    reference: [f32; 2],
     /// This thread's part of the sum.
     sum: [f32; 2],
 }
@@ -29,10 +37,10 @@ pub(super) struct Finished {
 
 impl Softmax {
     /// Of no score.
-    pub(super) const EMPTY: Self = Self { max: [f32::NEG_INFINITY; 2], sum: [0.0; 2] };
+    pub(super) const EMPTY: Self = Self { reference: [f32::NEG_INFINITY; 2], sum: [0.0; 2] };
 
-    /// Takes a tile's scores in, replaces each by 2^(scale (s - m)), and returns what earlier sums are to be multiplied by.
-    /// Warp.
+    /// Takes a tile's scores in, replaces each by 2^(scale (s - m)), and returns what earlier sums are to be multiplied by,
+    /// mostly 1. Warp.
     ///
     /// # Safety
     /// All 32 lanes call it together.
@@ -40,9 +48,14 @@ impl Softmax {
     pub(super) unsafe fn update<const S: usize>(&mut self, scores: &mut [f32; S], scale: f32) -> [f32; 2] {
         // SAFETY: arithmetic, and shuffles of the whole warp.
         unsafe {
-            let max = row_maxima(scores, self.max);
-            let factors = [0, 1].map(|row| ex2_approx_ftz_f32((self.max[row] - finite(max[row])) * scale));
-            let shift = max.map(|max| -(finite(max) * scale));
+            let before = self.reference;
+            let max = row_maxima(scores, before);
+            // Not true of a row that has seen nothing and sees nothing: both are minus infinity.
+            let is_over = |row: usize| (max[row] - before[row]) * scale > SLACK;
+            self.reference = [0, 1].map(|row| if is_over(row) { max[row] } else { before[row] });
+            let reference = self.reference.map(finite);
+            let factors = [0, 1].map(|row| ex2_approx_ftz_f32((before[row] - reference[row]) * scale));
+            let shift = reference.map(|reference| -(reference * scale));
             // Two sums a row: half the latency.
             let mut sums = [self.sum[0] * factors[0], self.sum[1] * factors[1], 0.0, 0.0];
             seq!(J in 0..32 {
@@ -54,7 +67,6 @@ impl Softmax {
                     });
                 }
             });
-            self.max = max;
             self.sum = [sums[0] + sums[2], sums[1] + sums[3]];
             factors
         }
@@ -76,8 +88,9 @@ impl Softmax {
         unsafe {
             let sum = self.sum.map(|sum| quad(sum, |a, b| a + b));
             let factor = |row: usize| if sum[row] == 0.0 { 0.0 } else { rcp_approx_ftz_f32(sum[row]) };
-            let lse =
-                |row: usize| (finite(self.max[row]) * scale + lg2_approx_ftz_f32(sum[row])) * core::f32::consts::LN_2;
+            let lse = |row: usize| {
+                (finite(self.reference[row]) * scale + lg2_approx_ftz_f32(sum[row])) * core::f32::consts::LN_2
+            };
             Finished { factors: [factor(0), factor(1)], lse: [lse(0), lse(1)] }
         }
     }
@@ -93,6 +106,18 @@ pub(super) fn pack<E: Half, const S: usize, const P: usize>(powers: &[f32; S]) -
         }
     });
     LeftFragment::new(words)
+}
+
+/// As [`scale_rows`], unless every factor of the warp is 1. Warp.
+///
+/// # Safety
+/// All 32 lanes call it together.
+#[inline(always)]
+pub(super) unsafe fn rescale_rows<const O: usize>(output: &mut [f32; O], factors: [f32; 2]) {
+    // SAFETY: the caller's promise.
+    if unsafe { any(factors != [1.0; 2]) } {
+        scale_rows(output, factors);
+    }
 }
 
 /// Multiplies the rows by a factor each.

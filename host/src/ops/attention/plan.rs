@@ -4,7 +4,7 @@ mod one_query;
 mod pass;
 mod tiles;
 
-use core::fmt;
+use core::{fmt, ptr};
 
 use kernels_gpu::attention::{CONFIGURATIONS, Configuration, Dtype as KernelDtype, Serves};
 
@@ -24,6 +24,32 @@ const MAX_TILES: u64 = u32::MAX as u64 / 3;
 
 /// The most rows of a workspace: a kernel numbers them, and those behind the last tile's end.
 const MAX_PARTIAL_ROWS: u64 = u32::MAX as u64 - 1024;
+
+/// Rows of a causal or sliding window that see at most so many keys are served by small tiles: large ones waste more at the
+/// window's edges than they save in reading K and V less often. Measured for D = 128, causal: docs/performance/attention.md.
+const FEW_KEYS: usize = 4096;
+
+/// Which of the kernels for rows of queries a sequence is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// The usual one.
+    LargeTiles,
+    /// One of [`Serves::Masked`], where there is one.
+    SmallTiles,
+}
+
+impl Wish {
+    /// Smaller is better.
+    fn rank(self, serves: Serves) -> u32 {
+        match (serves, self) {
+            (Serves::Masked, Self::SmallTiles) => 0,
+            (Serves::Either, _) => 1,
+            (Serves::Masked, Self::LargeTiles) => 2,
+            // A batch may have sequences of many rows, and a sequence's kernel must not depend on others'.
+            (Serves::FewRows | Serves::Blocks, _) => 3,
+        }
+    }
+}
 
 /// What was chosen for a problem: launches, one behind the other.
 #[derive(Clone, Debug)]
@@ -69,10 +95,17 @@ impl Attention {
     ) -> Result<AttentionPlan, AttentionError> {
         self.check()?;
         let usable = || configurations.iter().filter(|configuration| self.can_use(configuration));
-        let configuration = usable()
-            // The least padding; then by what a row sees. Nothing that depends on a batch or on lengths.
-            .min_by_key(|configuration| (configuration.head_dim, self.preference(configuration.serves)))
-            .ok_or(AttentionError::NoKernel { head_dim: self.head_dim, dtype: self.dtype })?;
+        let kernel_for = |wish: Wish| {
+            usable()
+                // The least padding; then by what the rows of the sequence see. Nothing that depends on a batch.
+                .min_by_key(|configuration| (configuration.head_dim, wish.rank(configuration.serves)))
+                .ok_or(AttentionError::NoKernel { head_dim: self.head_dim, dtype: self.dtype })
+        };
+        let (large_tiles, small_tiles) = (kernel_for(Wish::LargeTiles)?, kernel_for(Wish::SmallTiles)?);
+        let kernel_of = |sequence| match self.wish(sequence) {
+            Wish::LargeTiles => large_tiles,
+            Wish::SmallTiles => small_tiles,
+        };
         let heads = usable()
             .filter(|configuration| configuration.serves == Serves::FewRows)
             .min_by_key(|configuration| configuration.head_dim)
@@ -81,23 +114,34 @@ impl Attention {
         let heads_of = |sequence| heads.as_ref().filter(|_| self.queries.len_of(sequence) == 1);
         self.check_counts(|sequence| match heads_of(sequence) {
             Some(heads) => (heads.num_tiles(sequence), heads.num_partial_rows(sequence)),
-            None => (self.num_query_tiles(configuration.rows, sequence), 0),
+            None => (self.num_query_tiles(kernel_of(sequence).rows, sequence), 0),
         })?;
 
-        let [mut by_queries, mut by_heads, mut by_parts] = [const { Vec::new() }; 3];
+        let [mut in_large_tiles, mut in_small_tiles, mut by_heads, mut by_parts] = [const { Vec::new() }; 4];
         let mut combination = heads.as_ref().map(HeadTiles::combination);
         for sequence in 0..self.queries.num_sequences() {
             match heads_of(sequence).map(|heads| (heads, heads.kind(sequence))) {
                 Some((heads, PassKind::Parts)) => heads.add(sequence, &mut by_parts, combination.as_mut()),
                 Some((heads, _)) => heads.add(sequence, &mut by_heads, None),
-                None => self.add_query_tiles(configuration, sequence, &mut by_queries),
+                None => {
+                    let kernel = kernel_of(sequence);
+                    let is_large = ptr::eq(kernel, large_tiles);
+                    let units = if is_large { &mut in_large_tiles } else { &mut in_small_tiles };
+                    self.add_query_tiles(kernel, sequence, units);
+                }
             }
         }
-        let passes = PassKind::ALL.into_iter().zip([by_queries, by_heads, by_parts]);
-        let passes = passes.filter(|(_, units)| !units.is_empty()).map(|(kind, units)| {
-            let of_heads = heads.as_ref().filter(|_| kind != PassKind::Queries).map(HeadTiles::configuration);
-            Pass::new(kind, of_heads.unwrap_or(configuration), units, multiprocessors)
-        });
+        let of_heads = heads.as_ref().map_or(large_tiles, HeadTiles::configuration);
+        let passes = [
+            (PassKind::Queries, large_tiles, in_large_tiles),
+            (PassKind::Queries, small_tiles, in_small_tiles),
+            (PassKind::Heads, of_heads, by_heads),
+            (PassKind::Parts, of_heads, by_parts),
+        ];
+        let passes = passes
+            .into_iter()
+            .filter(|(.., units)| !units.is_empty())
+            .map(|(kind, kernel, units)| Pass::new(kind, kernel, units, multiprocessors));
         Ok(AttentionPlan {
             problem: self.clone(),
             passes: passes.collect(),
@@ -111,15 +155,10 @@ impl Attention {
             && configuration.serves != Serves::Blocks
     }
 
-    /// Smaller is better.
-    fn preference(&self, serves: Serves) -> u32 {
-        match (serves, self.window == Window::FULL) {
-            (Serves::Full, true) | (Serves::Masked, false) => 0,
-            (Serves::Either, _) => 1,
-            (Serves::Full | Serves::Masked, _) => 2,
-            // A batch may have sequences of many rows, and a sequence's kernel must not depend on others'.
-            (Serves::FewRows | Serves::Blocks, _) => 3,
-        }
+    /// By a sequence's own keys and the window.
+    fn wish(&self, sequence: usize) -> Wish {
+        let most_seen = self.window.most_keys_of_a_row().unwrap_or(usize::MAX).min(self.keys.len_of(sequence));
+        if self.window == Window::FULL || most_seen > FEW_KEYS { Wish::LargeTiles } else { Wish::SmallTiles }
     }
 
     /// Whether the tiles and the rows of the workspace, of all sequences together, can be numbered.

@@ -33,6 +33,12 @@ impl Window {
         Self { left: Some(left), right: Some(0) }
     }
 
+    /// The most keys that a row may see, or none where there is no such bound.
+    pub fn most_keys_of_a_row(self) -> Option<usize> {
+        // Of two u32 and 1: within 64 bits.
+        self.left.zip(self.right).map(|(left, right)| left as usize + right as usize + 1)
+    }
+
     /// The keys that a row sees, of a sequence of `num_queries` queries and `num_keys` keys. May be empty.
     pub fn keys_of(self, row: usize, num_queries: usize, num_keys: usize) -> Range<usize> {
         let diagonal = row as i128 + num_keys as i128 - num_queries as i128;

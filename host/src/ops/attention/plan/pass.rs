@@ -17,10 +17,6 @@ pub enum PassKind {
     Parts,
 }
 
-impl PassKind {
-    pub(super) const ALL: [Self; 3] = [Self::Queries, Self::Heads, Self::Parts];
-}
-
 /// One launch of a plan: a kernel, and its tiles by worker.
 #[derive(Clone, Debug)]
 pub struct Pass {
