@@ -85,6 +85,14 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_8),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_1),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_16_BY_8),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_16_BY_1),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_8_BY_8),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_8_BY_1),
     #[cfg(all(feature = "gpu", feature = "ablation"))]
     Registered::Product(&all::ours_spmm_ablation::Ablation::CORES),
     #[cfg(all(feature = "gpu", feature = "ablation"))]
