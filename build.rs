@@ -11,8 +11,11 @@ fn main() -> ExitCode {
         println!("cargo::error=CARGO_MANIFEST_DIR is not set: run by cargo only");
         return ExitCode::FAILURE;
     };
-    let kept = Kept::of_workspace(Path::new(&root));
-    match hopper_builder::embed(&kept) {
+    let mut kept = vec![Kept::of_workspace(Path::new(&root))];
+    if env::var_os("CARGO_FEATURE_ABLATION").is_some() {
+        kept.push(kept[0].of_feature("ablation"));
+    }
+    match hopper_builder::embed_all(&kept) {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             println!("cargo::error={}", error.to_string().replace('\n', " "));

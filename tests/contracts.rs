@@ -13,7 +13,11 @@ const BARRIER_BYTES: usize = 16;
 
 /// Every kept file; there is at least one.
 fn kept() -> Vec<PtxFile> {
-    let files = Kept::of_workspace(Path::new(env!("CARGO_MANIFEST_DIR"))).read().expect("the kept PTX can be read");
+    let kept = Kept::of_workspace(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let mut files = kept.read().expect("the kept PTX can be read");
+    if cfg!(feature = "ablation") {
+        files.extend(kept.of_feature("ablation").read().expect("the kept PTX can be read"));
+    }
     assert!(!files.is_empty(), "no PTX is kept");
     files
 }

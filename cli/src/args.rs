@@ -164,10 +164,9 @@ Examples:
   hopper-sparse spmm bcsstk33.mtx --cols 128 --format csr --dtype f32 --backend gpu --check
   hopper-sparse spmm weights.safetensors --cols 512 --b-layout col --c-layout col --json
 
-How --format auto chooses: it counts the stored elements of each block size. On the CPU the blocks
-must be at least three quarters full for BCSR to be chosen. On a GPU the format that moves fewer bytes of A and B is
-chosen: CSR reads one entry and one row of B for each nonzero, BCSR one block and its rows of B for
-each block; f32 is always CSR there.";
+How --format auto chooses: on the CPU it counts the stored elements of each block size; the blocks
+must be at least three quarters full for BCSR to be chosen. On a GPU it takes the format that is predicted to be the
+soonest, windows of rows among them, and says why; `hopper-sparse recommend` shows all of them.";
 
 /// `hopper-sparse convert`
 #[derive(Args, Debug)]
@@ -253,7 +252,7 @@ impl ConvertArgs {
 /// How A is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatChoice {
-    /// Chosen by fill.
+    /// Chosen by fill, or by prediction.
     Auto,
     /// Compressed sparse rows.
     Csr,

@@ -1,15 +1,12 @@
-//! The rule behind `--format auto`.
+//! The rule behind `--format auto` where a CPU multiplies, or a file is written.
 //!
-//! On a GPU the product is bound by what is moved: the format whose reads of A and B are fewer wins. CSR reads
-//! its entry (index and value) and one row of B for each nonzero; BCSR reads a whole block and the block's rows of B for each block.
-//! In f32 there is no choice: tensor cores, which multiply the blocks, take bf16 and f16 alone, so f32 is CSR.
 //! On the CPU the product is bound by arithmetic on stored elements, zeros included; dense blocks are little
-//! faster per element than single entries, so a block must be at least three quarters full.
+//! faster per element than single entries, so a block must be at least three quarters full. What a GPU multiplies is chosen by
+//! prediction, as `recommend` does.
 
-use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, FillStatistics};
 
-use crate::table::{bytes, percent};
+use crate::table::percent;
 
 /// Blocks at least this full are worth it on the CPU.
 const CPU_FILL: f64 = 0.75;
@@ -34,56 +31,6 @@ pub struct Choice {
 
 /// A block shape, and how well it fits.
 pub type Fit = (BlockShape, FillStatistics);
-
-/// What moves when A is multiplied by B on a GPU: bytes of A and B read, each access counted.
-#[derive(Clone, Copy, Debug)]
-pub struct Traffic {
-    /// Columns of B.
-    pub cols: usize,
-    /// The type of A and B.
-    pub dtype: Dtype,
-}
-
-impl Traffic {
-    fn csr_bytes(self, num_entries: u64) -> u64 {
-        let element = self.dtype.size_bytes() as u64;
-        num_entries.saturating_mul(4 + element + element * self.cols as u64)
-    }
-
-    fn bcsr_bytes(self, (shape, statistics): Fit) -> u64 {
-        let element = self.dtype.size_bytes() as u64;
-        let block = shape.num_elements() as u64 + shape.cols as u64 * self.cols as u64;
-        statistics.num_blocks.saturating_mul(4 + element * block)
-    }
-}
-
-/// Chooses for a GPU.
-pub fn for_gpu(traffic: Traffic, num_entries: u64, fits: &[Fit; 8]) -> Choice {
-    let (shape, statistics) = least(fits, |&fit| traffic.bcsr_bytes(fit));
-    let csr_bytes = traffic.csr_bytes(num_entries);
-    let bcsr_bytes = traffic.bcsr_bytes((shape, statistics));
-    if bcsr_bytes < csr_bytes {
-        Choice {
-            storage: Storage::Bcsr(shape, statistics),
-            reason: Some(format!("reads {} of A and B; CSR would read {}", bytes(bcsr_bytes), bytes(csr_bytes))),
-        }
-    } else {
-        Choice {
-            storage: Storage::Csr,
-            reason: Some(format!(
-                "reads {} of A and B; the best blocks, {shape}, would read {}",
-                bytes(csr_bytes),
-                bytes(bcsr_bytes)
-            )),
-        }
-    }
-}
-
-/// The blocks that a GPU reads the fewest bytes for.
-pub fn least_traffic(traffic: Traffic, fits: &[Fit; 8]) -> Choice {
-    let (shape, statistics) = least(fits, |&fit| traffic.bcsr_bytes(fit));
-    Choice { storage: Storage::Bcsr(shape, statistics), reason: Some("these blocks read the fewest bytes".to_owned()) }
-}
 
 /// Chooses for the CPU.
 pub fn for_cpu(fits: &[Fit; 8]) -> Choice {
@@ -123,7 +70,6 @@ fn least(fits: &[Fit; 8], cost: impl Fn(&Fit) -> u64) -> Fit {
 mod tests {
     use super::*;
 
-    const TRAFFIC: Traffic = Traffic { cols: 128, dtype: Dtype::Bf16 };
     const LARGEST: BlockShape = BlockShape { rows: 128, cols: 128 };
 
     /// Every shape, where all its blocks together hold `num_entries` and each is `fill` full.
@@ -135,30 +81,17 @@ mod tests {
     }
 
     #[test]
-    fn full_blocks_are_chosen_everywhere_and_the_largest_of_equals() {
+    fn full_blocks_are_chosen_and_the_largest_of_equals() {
         let fits = fits(16_384 * 10, 1.0);
-        for choice in [for_cpu(&fits), for_gpu(TRAFFIC, 16_384 * 10, &fits)] {
-            assert_eq!(choice.storage, Storage::Bcsr(LARGEST, fits[7].1), "{:?}", choice.reason);
-        }
+        let choice = for_cpu(&fits);
+        assert_eq!(choice.storage, Storage::Bcsr(LARGEST, fits[7].1), "{:?}", choice.reason);
     }
 
     #[test]
-    fn scattered_entries_stay_entries() {
-        // One entry a block.
-        let fits = BlockShape::ALL.map(|shape| {
-            let fill = 1.0 / shape.num_elements() as f64;
-            (shape, FillStatistics { num_blocks: 1000, num_entries: 1000, fill, block_density: 0.1 })
-        });
-        for choice in [for_cpu(&fits), for_gpu(TRAFFIC, 1000, &fits)] {
-            assert_eq!(choice.storage, Storage::Csr, "{:?}", choice.reason);
+    fn scattered_entries_and_blocks_that_are_mostly_holes_stay_entries() {
+        for fill in [0.001, 0.1, 0.7] {
+            assert_eq!(for_cpu(&fits(16_384 * 10, fill)).storage, Storage::Csr, "{fill}");
         }
-    }
-
-    #[test]
-    fn blocks_that_are_mostly_holes_pay_on_a_gpu_only() {
-        let fits = fits(16_384 * 10, 0.1);
-        assert_eq!(for_cpu(&fits).storage, Storage::Csr);
-        assert_eq!(for_gpu(TRAFFIC, 16_384 * 10, &fits).storage, Storage::Bcsr(LARGEST, fits[7].1));
     }
 
     #[test]
@@ -166,7 +99,6 @@ mod tests {
         let nothing = FillStatistics { num_blocks: 0, num_entries: 0, fill: 0.0, block_density: 0.0 };
         let fits = BlockShape::ALL.map(|shape| (shape, nothing));
         assert_eq!(for_cpu(&fits).storage, Storage::Csr);
-        assert_eq!(for_gpu(TRAFFIC, 0, &fits).storage, Storage::Csr);
         assert_eq!(fullest(&fits).storage, Storage::Bcsr(LARGEST, nothing));
     }
 }

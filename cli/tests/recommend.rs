@@ -16,7 +16,7 @@ fn a_matrix_gets_every_format_ranked_or_refused_with_a_reason() {
         }
         let json = run_in(folder.path(), &[&arguments[..], &["--json"]].concat()).succeeded().json();
         let length = |list: &str| json[list].as_array().expect("a list").len();
-        assert_eq!(length("candidates") + length("passed_over") + length("refused"), 13, "{json:#}");
+        assert_eq!(length("candidates") + length("passed_over") + length("refused"), 17, "{json:#}");
         assert_eq!(json["best"], json["candidates"][0]["format"]);
         assert!(json["device"]["assumed"].as_str().is_some_and(|reason| !reason.is_empty()), "{json:#}");
         assert_eq!(json["measured"], serde_json::Value::Null);

@@ -24,6 +24,7 @@
 //! ```
 
 use core::fmt;
+use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use bytemuck::Pod;
@@ -107,7 +108,8 @@ impl SimulatedMemory {
     /// A matrix with its gaps between lines, and nothing beyond its last element.
     pub(crate) fn upload_matrix<T: Element>(&mut self, name: &str, shape: Shape, data: &[T]) -> Placed {
         let data = shape.reach().and_then(|reach| data.get(..reach)).unwrap_or(data);
-        Placed { address: self.upload(name, data), shape, dtype: T::DTYPE }
+        let address = self.0.upload_pieces(name, data, pieces(shape, data.len()));
+        Placed { address: DevicePtr(address.expose_provenance() as u64), shape, dtype: T::DTYPE }
     }
 
     /// B, and C as it is before the launch.
@@ -123,7 +125,10 @@ impl SimulatedMemory {
     /// Copies a matrix back, gaps included.
     pub(crate) fn download<U: Element>(&self, matrix: Placed, c: &mut DenseViewMut<'_, U>) {
         let len = matrix.shape.reach().unwrap_or(0);
-        self.download_slice(matrix.address, &mut c.data_mut()[..len]);
+        for piece in pieces(matrix.shape, len) {
+            let address = matrix.address.byte_add((piece.start * size_of::<U>()) as u64);
+            self.download_slice(address, &mut c.data_mut()[piece]);
+        }
     }
 
     /// Copies elements back.
@@ -138,6 +143,17 @@ impl SimulatedMemory {
         let map = self.0.tensor_map(simulated(spec).map_err(SimError::Unsupported)?);
         Ok(DevicePtr(map.map_err(SimError::Unsupported)?.expose_provenance() as u64))
     }
+}
+
+/// Of a gap between lines, so many elements are copied: of gaps that are larger than all memory, what an error of a line's end
+/// would touch.
+const MOST_OF_A_GAP: usize = 4096;
+
+/// Where the lines of a matrix lie among `len` elements, with the gaps behind them.
+fn pieces(shape: Shape, len: usize) -> impl Iterator<Item = Range<usize>> {
+    let line = shape.leading_dimension.min(shape.line_len().saturating_add(MOST_OF_A_GAP));
+    let starts = (0..len).step_by(shape.leading_dimension.max(1));
+    starts.map(move |start| start..len.min(start + line))
 }
 
 /// The description in the simulator's words.

@@ -3,9 +3,11 @@
 //! One folder for each family, read in this order: `mod.rs` (mathematics, pseudo-code, pipeline, contract), `config.rs`,
 //! `producer.rs`, `consumer.rs`, `epilogue.rs`, `kernel.rs`. On the CPU the crate gives the specifications and the
 //! numbers that the host needs: tiles, boxes, argument layouts. [`probe`] is not a family: kernels of one instruction;
-//! [`store`] is what families share.
+//! [`store`] is what families share. Feature `ablation` has the kernels that measure what each part of one is worth.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
+#[cfg(feature = "ablation")]
+pub mod ablation;
 pub mod attention;
 pub mod bcsr;
 pub mod csr;
@@ -25,5 +27,8 @@ pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
     let wcsr = wcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
     let wcsr_combined = wcsr::COMBINED.iter().map(|combined| combined.spec);
     let products = bcsr.chain(csr).chain(csr_combined).chain(wcsr).chain(wcsr_combined);
-    attention.chain(combined).chain(products).chain(probe::specs())
+    let all = attention.chain(combined).chain(products).chain(probe::specs());
+    #[cfg(feature = "ablation")]
+    let all = all.chain(ablation::CONFIGURATIONS.iter().map(|configuration| configuration.bcsr.spec));
+    all
 }

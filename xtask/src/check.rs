@@ -1,7 +1,6 @@
 //! `cargo xtask check`: what ptxas says of every kernel.
 
-use crate::{Result, overlap, root, sass, target_dir};
-use hopper_builder::kept::Kept;
+use crate::{Result, all_kept, overlap, root, sass, target_dir};
 use hopper_builder::{ptxas, tools};
 use std::fs;
 use std::num::NonZero;
@@ -11,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Assembles the kept PTX.
 pub(crate) fn run() -> Result {
-    report(Kept::of_workspace(root()).folder())
+    all_kept().iter().try_for_each(|kept| report(kept.folder()))
 }
 
 /// Assembles every PTX file of a folder, prints a table, and fails where one may not be shipped.

@@ -1,6 +1,6 @@
 //! `cargo xtask gpu-bundle`: programs for a machine that has a GPU and no Rust.
 
-use crate::{Result, cargo, root, run as run_program, target_dir, test_programs};
+use crate::{ABLATION, Result, cargo, root, run as run_program, target_dir, test_programs};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn run() -> Result {
     for part in ["tests", "peers"] {
         fs::create_dir_all(folder.join(part))?;
     }
-    run_program(cargo().args(["build", "--release", "--package", "hopper-sparse-cli"]))?;
+    run_program(cargo().args(["build", "--release", "--package", "hopper-sparse-cli", "--features", ABLATION]))?;
     let mut total = pack(&target_dir().join("release/hopper-sparse"), &folder.join("hopper-sparse"))?;
     for test in test_programs::build(&["--release"])? {
         total += pack(&test.executable, &folder.join("tests").join(&test.name))?;

@@ -10,6 +10,7 @@ mod sass;
 mod test_programs;
 mod tools;
 
+use hopper_builder::kept::Kept;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -71,6 +72,15 @@ fn main() -> ExitCode {
 /// The repository.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository's root")
+}
+
+/// The feature of kernels-gpu whose kernels are kept apart.
+const ABLATION: &str = "ablation";
+
+/// The kernels of the repository, folder by folder.
+fn all_kept() -> [Kept; 2] {
+    let kept = Kept::of_workspace(root());
+    [kept.clone(), kept.of_feature(ABLATION)]
 }
 
 /// The folder of build files.

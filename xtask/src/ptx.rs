@@ -1,6 +1,6 @@
 //! `cargo xtask ptx`: kernels-gpu/ptx from its sources.
 
-use crate::{Result, check, root, target_dir};
+use crate::{ABLATION, Result, all_kept, check, root, target_dir};
 use hopper_builder::kept::{Kept, PtxFile};
 use hopper_builder::{Builder, Toolchain};
 use std::fs;
@@ -9,8 +9,11 @@ use std::time::Instant;
 
 /// Compiles everything and replaces the kept PTX by the result.
 pub(crate) fn renew() -> Result {
-    let kept = Kept::of_workspace(root());
-    let files = build(&kept)?;
+    all_kept().iter().try_for_each(renew_folder)
+}
+
+fn renew_folder(kept: &Kept) -> Result {
+    let files = build(kept)?;
     fs::create_dir_all(kept.folder())?;
     let mut num_changed = 0;
     for file in &files {
@@ -38,9 +41,12 @@ pub(crate) fn renew() -> Result {
 ///
 /// Where another rustc made the kept PTX, only its sources' hash and its kernels' names must agree.
 pub(crate) fn check() -> Result {
-    let kept = Kept::of_workspace(root());
+    all_kept().iter().try_for_each(check_folder)
+}
+
+fn check_folder(kept: &Kept) -> Result {
     let old = kept.read_fresh()?;
-    let new = build(&kept)?;
+    let new = build(kept)?;
     let names = |files: &[PtxFile]| files.iter().map(|file| file.kernel.clone()).collect::<Vec<_>>();
     if names(&old) != names(&new) {
         return Err(
@@ -60,7 +66,7 @@ pub(crate) fn check() -> Result {
 pub(crate) fn only(substring: &str) -> Result {
     let start = Instant::now();
     let builder = Builder::new(root().join("kernels-gpu")).target_dir(target_dir().join("kernels"));
-    let kernels = builder.only(substring).build(&Toolchain::find()?)?;
+    let kernels = builder.feature(ABLATION).only(substring).build(&Toolchain::find()?)?;
     let folder = target_dir().join("kernels/only");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;

@@ -132,6 +132,9 @@ pub struct HowArgs {
     /// Write the record as CSV, anew after each workload
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Draw the rates as SVG, anew after each workload
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Write the record as JSON, anew after each workload
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

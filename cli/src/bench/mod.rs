@@ -32,6 +32,7 @@ mod operands;
 mod our_product;
 mod peer;
 mod peer_process;
+mod plot;
 mod product_check;
 mod product_operands;
 mod record;

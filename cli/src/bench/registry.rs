@@ -85,6 +85,42 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_8),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_1),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_16_BY_8),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_16_BY_1),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_8_BY_8),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_8_BY_1),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::CORES),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::WGMMA),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::TMA),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::DEPTH1),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::DEPTH2),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::DEPTH3),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::DEPTH4),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::DEPTH5),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::DEPTH6),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::N8),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::N16),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::N32),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::N64),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    Registered::Product(&all::ours_spmm_ablation::Ablation::N256),
     Registered::Product(&all::ours_spmm_csr_cpu::CsrCpu),
     #[cfg(feature = "gpu")]
     Registered::Attention(&all::ours_attention_dense::Dense),

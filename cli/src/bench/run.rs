@@ -13,6 +13,7 @@ use super::contest::{self, Entrant};
 use super::error::BenchError;
 use super::implementation::{Implementation, Place};
 use super::operands::Operands;
+use super::plot;
 use super::product_operands::{LastMatrix, ProductOperands};
 use super::record::{self, Row, Status};
 use super::registry::{self, Registered};
@@ -259,6 +260,9 @@ fn write_records(args: &HowArgs, rows: &[Row]) -> Result<(), BenchError> {
     if let Some(path) = &args.csv {
         write(path, record::to_csv(rows))?;
     }
+    if let Some(path) = &args.svg {
+        write(path, plot::bars(rows))?;
+    }
     if let Some(path) = &args.json {
         write(path, record::to_json(rows))?;
     }
@@ -285,11 +289,13 @@ mod tests {
     #[test]
     fn the_smoke_suite_is_right_and_leaves_a_record() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (csv, json) = (folder.path().join("a.csv"), folder.path().join("a.json"));
-        let paths = [csv.to_str().expect("UTF-8"), json.to_str().expect("UTF-8")];
-        let outcome =
-            bench(&["run", "smoke", "--rounds", "5", "--csv", paths[0], "--json", paths[1], "--commit", "abc"])
-                .expect("it runs");
+        let (csv, json, svg) = (folder.path().join("a.csv"), folder.path().join("a.json"), folder.path().join("a.svg"));
+        let paths = [&csv, &json, &svg].map(|path| path.to_str().expect("UTF-8"));
+        let outcome = bench(&[
+            "run", "smoke", "--rounds", "5", "--csv", paths[0], "--json", paths[1], "--svg", paths[2], "--commit",
+            "abc",
+        ])
+        .expect("it runs");
         assert!(!outcome.has_failures, "{}", outcome.text);
         let rows = record::read_csv(&csv).expect("a record");
         let workloads = Suite::load("smoke").and_then(|suite| suite.workloads(None)).expect("smoke");
@@ -302,6 +308,8 @@ mod tests {
             assert!(row.speedup.is_some() && row.error <= row.error_limit, "{row:?}");
         }
         assert!(json.exists());
+        let plot = fs::read_to_string(&svg).expect("a plot");
+        assert!(workloads.iter().all(|workload| plot.contains(&workload.name)), "{plot}");
         let compared = bench(&["compare", paths[0], paths[0]]).expect("it compares");
         assert!(compared.text.contains(&format!("geometric mean of {}: 1.000", rows.len())), "{}", compared.text);
     }

@@ -39,6 +39,8 @@ const SUITES: &[(&str, &str)] = &[
     ("real", include_str!("../../../bench/workloads/real.toml")),
     ("lookalike", include_str!("../../../bench/workloads/lookalike.toml")),
     ("suitesparse", include_str!("../../../bench/workloads/suitesparse.toml")),
+    #[cfg(all(feature = "gpu", feature = "ablation"))]
+    ("ablation", include_str!("../../../bench/workloads/ablation.toml")),
 ];
 
 /// The names of all suites.

@@ -6,8 +6,8 @@ use hopper_sparse::Element;
 use hopper_sparse::cpu;
 use hopper_sparse::formats::{AnyBcsr, Csr, Dense};
 
+use super::plan::Stored;
 use super::{Prepared, Problem};
-use crate::choose::Storage;
 use crate::error::{CliError, Result};
 
 /// A in the chosen storage.
@@ -28,10 +28,11 @@ struct CpuProduct<T, C> {
 ///
 /// # Errors
 /// A failure where the blocks cannot be held.
-pub fn prepare<T: Element, C: Element>(storage: Storage, problem: &Problem<'_, T, C>) -> Result<Box<dyn Prepared<C>>> {
+pub fn prepare<T: Element, C: Element>(storage: Stored, problem: &Problem<'_, T, C>) -> Result<Box<dyn Prepared<C>>> {
     let a = match storage {
-        Storage::Csr => Sparse::Csr(problem.a.clone()),
-        Storage::Bcsr(shape, _) => Sparse::Bcsr(AnyBcsr::from_csr(problem.a.view(), shape).map_err(CliError::failure)?),
+        // Windows are a GPU's.
+        Stored::Csr | Stored::Wcsr(..) => Sparse::Csr(problem.a.clone()),
+        Stored::Bcsr(shape, _) => Sparse::Bcsr(AnyBcsr::from_csr(problem.a.view(), shape).map_err(CliError::failure)?),
     };
     let (b, c) = (problem.b.clone(), problem.c.clone());
     Ok(Box::new(CpuProduct { alpha: problem.alpha, a, b, beta: problem.beta, c }))

@@ -1,16 +1,14 @@
 //! The product on a GPU.
 
 use cust::device::DeviceAttribute;
-use hopper_sparse::formats::{AnyBcsr, Dense, Layout};
+use hopper_sparse::formats::{Dense, Layout};
 use hopper_sparse::gpu::{DeviceBuffer, DeviceDense, GpuError};
-use hopper_sparse::ops::auto::AutoPrepared;
-use hopper_sparse::ops::bcsr::BcsrSpmm;
-use hopper_sparse::ops::csr::CsrSpmm;
+use hopper_sparse::ops::auto::{AutoPlan, AutoPrepared, Format, Question};
 use hopper_sparse::{Element, Error};
 
 use super::limit::{Machine, Origin, Rate};
+use super::plan::Stored;
 use super::{Prepared, Problem};
-use crate::choose::Storage;
 use crate::error::{CliError, Result};
 use crate::gpu::{Gpu, Timer};
 
@@ -31,25 +29,23 @@ struct GpuProduct<T: Element, C> {
 /// Usage where no kernel serves the problem, a failure of the driver, or where memory does not suffice.
 pub fn prepare<T: Element, C: Element>(
     gpu: &Gpu,
-    storage: Storage,
+    storage: Stored,
     problem: &Problem<'_, T, C>,
 ) -> Result<Box<dyn Prepared<C>>> {
     let Problem { a, b, c, .. } = problem;
-    let (device, csr) = (gpu.device(), a.view());
-    let prepared = match storage {
-        Storage::Bcsr(shape, _) => {
-            let blocks = AnyBcsr::from_csr(csr, shape).map_err(CliError::failure)?;
-            let a = blocks.view();
-            let problem = BcsrSpmm::new(&a, b.num_cols(), C::DTYPE, b.layout(), c.layout());
-            AutoPrepared::Bcsr(
-                problem.plan(&a, device.num_multiprocessors()).map_err(Error::from)?.prepare(device, &a)?,
-            )
-        }
-        Storage::Csr => {
-            let problem = CsrSpmm::new(&csr, b.num_cols(), C::DTYPE, b.layout(), c.layout());
-            AutoPrepared::Csr(problem.plan(&csr).map_err(Error::from)?.prepare(device, &csr)?)
-        }
+    let device = gpu.device();
+    let format = match storage {
+        Stored::Csr => Format::Csr,
+        Stored::Bcsr(shape, _) => Format::Bcsr(shape),
+        Stored::Wcsr(window, _) => Format::Wcsr(window),
     };
+    let question = Question {
+        output: C::DTYPE,
+        b_layout: b.layout(),
+        c_layout: c.layout(),
+        ..Question::new(b.num_cols(), T::DTYPE).with_device(device.into())
+    };
+    let prepared = AutoPlan::with_format(a, &question, format)?.prepare(device)?;
     Ok(Box::new(GpuProduct::new(gpu, prepared, problem)?))
 }
 
@@ -104,10 +100,10 @@ const CORE_OPERATIONS: f64 = 256.0;
 ///
 /// # Errors
 /// A failure of the driver, or where memory does not suffice.
-pub fn measure(gpu: &Gpu, storage: Storage) -> Result<Machine> {
+pub fn measure(gpu: &Gpu, storage: Stored) -> Result<Machine> {
     let operations = match storage {
-        Storage::Bcsr(..) => TENSOR_OPERATIONS,
-        Storage::Csr => CORE_OPERATIONS,
+        Stored::Bcsr(..) | Stored::Wcsr(..) => TENSOR_OPERATIONS,
+        Stored::Csr => CORE_OPERATIONS,
     };
     let kilohertz = gpu.device().cust_device().get_attribute(DeviceAttribute::ClockRate).map_err(CliError::failure)?;
     let per_second = f64::from(gpu.device().num_multiprocessors()) * f64::from(kilohertz) * 1e3 * operations;

@@ -1,6 +1,8 @@
 //! What computes, how A is stored, and why.
 
-use hopper_sparse::formats::{BlockShape, FillStatistics};
+use hopper_sparse::formats::{BlockShape, FillStatistics, WindowShape};
+#[cfg(any(feature = "gpu", test))]
+use hopper_sparse::ops::auto::{Format, Recommendation};
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Dtype, Element};
 use serde_json::{Value, json};
@@ -12,6 +14,8 @@ use crate::choose::{self, Choice, Storage};
 use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::memory;
+#[cfg(any(feature = "gpu", test))]
+use crate::table::seconds;
 
 /// What computes.
 pub enum Backend {
@@ -81,39 +85,19 @@ impl Computer {
     }
 }
 
-/// A family of kernels, one for each storage of A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
-    Csr,
-    Bcsr,
-}
-
-impl Family {
-    /// The types of A and B that GPU kernels of this family take.
-    const fn gpu_dtypes(self) -> &'static [Dtype] {
-        match self {
-            Self::Csr => &[Dtype::Bf16, Dtype::F16, Dtype::F32],
-            Self::Bcsr => &[Dtype::Bf16, Dtype::F16],
-        }
-    }
-
-    /// Whether `backend` has kernels of this family for the type.
-    fn is_served(self, backend: &Backend, dtype: Dtype) -> bool {
-        matches!(backend, Backend::Cpu) || self.gpu_dtypes().contains(&dtype)
+/// Whether GPU kernels take A and B of this type: in blocks, which tensor cores multiply, or as entries.
+const fn is_served(format: FormatChoice, dtype: Dtype) -> bool {
+    match dtype {
+        Dtype::Bf16 | Dtype::F16 => true,
+        Dtype::F32 => !matches!(format, FormatChoice::Bcsr(_)),
+        Dtype::F64 => false,
     }
 }
 
 /// Why no GPU kernel computes this, if none does.
 fn no_kernel(format: FormatChoice, types: Types) -> Option<String> {
-    let families: &[Family] = match format {
-        FormatChoice::Auto => &[Family::Csr, Family::Bcsr],
-        FormatChoice::Csr => &[Family::Csr],
-        FormatChoice::Bcsr(_) => &[Family::Bcsr],
-    };
-    if families.iter().any(|family| family.gpu_dtypes().contains(&types.input)) {
-        return None;
-    }
-    Some(match format {
+    let served = is_served(format, types.input);
+    (!served).then(|| match format {
         FormatChoice::Auto => format!("no GPU kernel multiplies {}", types.input),
         FormatChoice::Csr => format!("no GPU kernel multiplies csr in {}", types.input),
         FormatChoice::Bcsr(_) => format!("no GPU kernel multiplies bcsr in {}", types.input),
@@ -130,12 +114,53 @@ fn open(_: Option<u32>) -> Result<Backend, String> {
     Err("this program was built without the `gpu` feature".to_owned())
 }
 
+/// How A is stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stored {
+    /// Compressed sparse rows.
+    Csr,
+    /// Blocks, and how well they fit.
+    Bcsr(BlockShape, FillStatistics),
+    /// Windows of rows, on a GPU, and how well they fit.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only a GPU multiplies windows"))]
+    Wcsr(WindowShape, WindowFit),
+}
+
+/// How well windows fit a matrix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WindowFit {
+    /// Bytes of A.
+    pub bytes: u64,
+    /// Elements that are multiplied, zeros included.
+    pub stored_elements: u64,
+    /// Entries over stored elements, 0 to 1.
+    pub fill: f64,
+}
+
+impl From<Storage> for Stored {
+    fn from(storage: Storage) -> Self {
+        match storage {
+            Storage::Csr => Self::Csr,
+            Storage::Bcsr(shape, statistics) => Self::Bcsr(shape, statistics),
+        }
+    }
+}
+
+/// How A is stored, and why, where nobody asked for it.
+type Reasoned = (Stored, Option<String>);
+
+impl From<Choice> for Reasoned {
+    fn from(Choice { storage, reason }: Choice) -> Self {
+        (storage.into(), reason)
+    }
+}
+
 /// Everything that was chosen.
 pub struct Plan {
     /// What computes, and why.
     pub computer: Computer,
     /// How A is stored.
-    pub storage: Storage,
+    pub storage: Stored,
     /// Why A is stored so, where nobody asked for it.
     pub storage_reason: Option<String>,
 }
@@ -144,29 +169,33 @@ impl Plan {
     /// Chooses how A is stored, for the given backend.
     ///
     /// # Errors
-    /// A failure where the blocks asked for cannot be held in memory.
+    /// A failure where the blocks or windows cannot be held in memory.
     pub fn new<T: Element, C: Element>(
         args: &SpmmArgs,
         computer: Computer,
         input: &Input,
         problem: &Problem<'_, T, C>,
     ) -> Result<Self> {
-        let Choice { storage, reason } = choose_storage(args, &computer.backend, input, problem);
-        if let Storage::Bcsr(shape, statistics) = storage {
-            let bytes = u128::from(statistics.num_blocks) * (shape.rows * shape.cols * T::DTYPE.size_bytes()) as u128;
-            memory::check(&format!("A in blocks of {shape}"), bytes)?;
+        let (storage, reason) = choose_storage(args, &computer.backend, input, problem);
+        match storage {
+            Stored::Csr => {}
+            Stored::Bcsr(shape, statistics) => {
+                let elements = u128::from(statistics.num_blocks) * (shape.rows * shape.cols) as u128;
+                memory::check(&format!("A in blocks of {shape}"), elements * T::DTYPE.size_bytes() as u128)?;
+            }
+            Stored::Wcsr(shape, fit) => memory::check(&format!("A in windows of {shape}"), fit.bytes.into())?,
         }
         Ok(Self { computer, storage, storage_reason: reason })
     }
 
-    /// What adds up the products: the block kernels of a GPU do it on tensor cores.
+    /// What adds up the products: the kernels of a GPU for blocks and windows do it on tensor cores.
     pub fn unit(&self) -> Unit {
         match &self.computer.backend {
             Backend::Cpu => Unit::Core,
             #[cfg(feature = "gpu")]
             Backend::Gpu(_) => match self.storage {
-                Storage::Csr => Unit::Core,
-                Storage::Bcsr(..) => Unit::TensorCore,
+                Stored::Csr => Unit::Core,
+                Stored::Bcsr(..) | Stored::Wcsr(..) => Unit::TensorCore,
             },
         }
     }
@@ -190,30 +219,67 @@ fn choose_storage<T: Element, C: Element>(
     backend: &Backend,
     input: &Input,
     problem: &Problem<'_, T, C>,
-) -> Choice {
+) -> Reasoned {
     let fit = |shape| (shape, FillStatistics::of(problem.a.view(), shape));
     let blocks = |shape, reason| {
         let (shape, statistics) = fit(shape);
-        Choice { storage: Storage::Bcsr(shape, statistics), reason }
+        (Stored::Bcsr(shape, statistics), reason)
     };
-    let has_csr = Family::Csr.is_served(backend, T::DTYPE);
-    let has_blocks = Family::Bcsr.is_served(backend, T::DTYPE);
-    let traffic = choose::Traffic { cols: args.cols, dtype: T::DTYPE };
-    let is_on_cpu = matches!(backend, Backend::Cpu);
+    let has_blocks = matches!(backend, Backend::Cpu) || is_served(FormatChoice::Bcsr(None), T::DTYPE);
     match (args.format, input.block) {
-        (FormatChoice::Csr, _) => Choice { storage: Storage::Csr, reason: None },
+        (FormatChoice::Csr, _) => (Stored::Csr, None),
         (FormatChoice::Bcsr(Some(shape)), _) => blocks(shape, None),
         (_, Some(shape)) if has_blocks => blocks(shape, Some("as in the file".to_owned())),
-        (FormatChoice::Auto, _) if !has_blocks => {
-            Choice { storage: Storage::Csr, reason: Some(format!("no GPU kernel multiplies bcsr in {}", T::DTYPE)) }
+        #[cfg(feature = "gpu")]
+        (format, _) if let Backend::Gpu(gpu) = backend => {
+            let may_be = |found: Format| format == FormatChoice::Auto || matches!(found, Format::Bcsr(_));
+            by_prediction(&recommendation(args, gpu, problem), may_be, |shape| fit(shape).1)
+                .unwrap_or_else(|| choose::fullest(&BlockShape::ALL.map(fit)).into())
         }
-        (FormatChoice::Auto, _) if is_on_cpu => choose::for_cpu(&BlockShape::ALL.map(fit)),
-        (FormatChoice::Auto, _) if has_csr => {
-            choose::for_gpu(traffic, problem.a.num_entries() as u64, &BlockShape::ALL.map(fit))
-        }
-        (_, _) if is_on_cpu => choose::fullest(&BlockShape::ALL.map(fit)),
-        (_, _) => choose::least_traffic(traffic, &BlockShape::ALL.map(fit)),
+        (FormatChoice::Auto, _) => choose::for_cpu(&BlockShape::ALL.map(fit)).into(),
+        (_, _) => choose::fullest(&BlockShape::ALL.map(fit)).into(),
     }
+}
+
+/// What is predicted of every format on this device.
+#[cfg(feature = "gpu")]
+fn recommendation<T: Element, C: Element>(
+    args: &SpmmArgs,
+    gpu: &crate::gpu::Gpu,
+    problem: &Problem<'_, T, C>,
+) -> Recommendation {
+    use hopper_sparse::ops::auto::{Question, recommend};
+    let question = Question {
+        output: C::DTYPE,
+        b_layout: args.b_layout.into(),
+        c_layout: args.c_layout.into(),
+        ..Question::new(args.cols, T::DTYPE).with_device(gpu.device().into())
+    };
+    recommend(problem.a.pattern(), &question)
+}
+
+/// The format that is predicted to be the soonest of those that it `may_be`; `None` where none of them was a candidate.
+#[cfg(any(feature = "gpu", test))]
+fn by_prediction(
+    found: &Recommendation,
+    may_be: impl Fn(Format) -> bool,
+    fit: impl Fn(BlockShape) -> FillStatistics,
+) -> Option<Reasoned> {
+    let mut candidates = found.candidates.iter().filter(|candidate| may_be(candidate.format));
+    let best = candidates.next()?;
+    let stored = match best.format {
+        Format::Csr => Stored::Csr,
+        Format::Bcsr(shape) => Stored::Bcsr(shape, fit(shape)),
+        Format::Wcsr(window) => {
+            let (bytes, stored_elements, fill) = (best.bytes, best.stored_elements, best.fill);
+            Stored::Wcsr(window, WindowFit { bytes, stored_elements, fill })
+        }
+    };
+    let mut reason = format!("predicted: {} a launch, bound by {}", seconds(best.launch_seconds()), best.bound());
+    if let Some(next) = candidates.next() {
+        reason += &format!("; {} would take {}", next.format, seconds(next.launch_seconds()));
+    }
+    Some((stored, Some(reason)))
 }
 
 #[cfg(test)]
@@ -234,6 +300,39 @@ mod tests {
             (FormatChoice::Auto, Dtype::F64, Some("no GPU kernel multiplies f64")),
         ] {
             assert_eq!(no_kernel(format, Types { input, output: input }).as_deref(), refusal);
+        }
+    }
+
+    /// For an H200: what a device would choose, without one.
+    #[test]
+    fn the_soonest_format_is_chosen_and_said_why() {
+        use hopper_sparse::generate::GeneratorSpec;
+        use hopper_sparse::ops::auto::{Question, recommend};
+        for (spec, dtype, expected) in [
+            ("blocks:2048x2048,128x64,0.2", Dtype::Bf16, "bcsr"),
+            ("uniform:20000x20000,0.0005", Dtype::Bf16, "csr"),
+            ("fem:6000", Dtype::F32, "csr"),
+        ] {
+            let a = GeneratorSpec::parse(spec).and_then(|spec| spec.generate()).expect("a matrix");
+            let found = recommend(a.pattern(), &Question::new(128, dtype));
+            let fit = |shape| FillStatistics::of(a.view(), shape);
+            let (stored, reason) = by_prediction(&found, |_| true, fit).expect("a candidate");
+            let name = match stored {
+                Stored::Csr => "csr",
+                Stored::Bcsr(_, statistics) => {
+                    assert_eq!(statistics.num_entries, a.num_entries() as u64);
+                    "bcsr"
+                }
+                Stored::Wcsr(_, fit) => {
+                    assert!(fit.fill > 0.0 && fit.stored_elements >= a.num_entries() as u64, "{fit:?}");
+                    "wcsr"
+                }
+            };
+            assert_eq!(name, expected, "{spec}: {found}");
+            let reason = reason.expect("a reason");
+            assert!(reason.starts_with("predicted: ") && reason.contains("bound by"), "{reason}");
+            let blocks = by_prediction(&found, |format| matches!(format, Format::Bcsr(_)), fit);
+            assert!(blocks.is_none_or(|(stored, _)| matches!(stored, Stored::Bcsr(..))), "{spec}");
         }
     }
 }

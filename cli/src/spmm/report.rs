@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use super::check::Check;
 use super::limit::{Limit, Machine};
-use super::plan::Plan;
+use super::plan::{Plan, Stored, WindowFit};
 use crate::args::SpmmArgs;
-use crate::choose::Storage;
 use crate::error::Result;
 use crate::input::Input;
 use crate::samples::Samples;
@@ -65,11 +64,12 @@ impl Report<'_> {
         let (matrix, cols) = (&self.input.matrix, self.args.cols as u64);
         let (input, output) = (self.types.0.size_bytes() as u64, self.types.1.size_bytes() as u64);
         let a = match self.plan.storage {
-            Storage::Csr => matrix.num_entries() as u64 * (4 + input) + (matrix.num_rows() as u64 + 1) * 8,
-            Storage::Bcsr(shape, statistics) => {
+            Stored::Csr => matrix.num_entries() as u64 * (4 + input) + (matrix.num_rows() as u64 + 1) * 8,
+            Stored::Bcsr(shape, statistics) => {
                 statistics.num_blocks * (4 + shape.num_elements() as u64 * input)
                     + (matrix.num_rows().div_ceil(shape.rows) as u64 + 1) * 8
             }
+            Stored::Wcsr(_, fit) => fit.bytes,
         };
         Sizes { a, b: matrix.num_cols() as u64 * cols * input, c: matrix.num_rows() as u64 * cols * output }
     }
@@ -77,8 +77,9 @@ impl Report<'_> {
     /// Elements of A that are multiplied, zeros in blocks included.
     fn stored_elements(&self) -> u64 {
         match self.plan.storage {
-            Storage::Csr => self.input.matrix.num_entries() as u64,
-            Storage::Bcsr(shape, statistics) => statistics.num_blocks * shape.num_elements() as u64,
+            Stored::Csr => self.input.matrix.num_entries() as u64,
+            Stored::Bcsr(shape, statistics) => statistics.num_blocks * shape.num_elements() as u64,
+            Stored::Wcsr(_, fit) => fit.stored_elements,
         }
     }
 
@@ -146,8 +147,12 @@ impl Report<'_> {
             table.more(reason.clone());
         }
         match self.plan.storage {
-            Storage::Csr => table.row("format", "csr"),
-            Storage::Bcsr(shape, statistics) => table.row(
+            Stored::Csr => table.row("format", "csr"),
+            Stored::Wcsr(window, WindowFit { stored_elements, fill, .. }) => table.row(
+                "format",
+                format!("wcsr:{window}, {} stored elements; {} full", count(stored_elements), percent(fill)),
+            ),
+            Stored::Bcsr(shape, statistics) => table.row(
                 "format",
                 format!(
                     "bcsr:{shape}, {} blocks, {} of all; {} full",
@@ -187,8 +192,8 @@ impl Report<'_> {
         table.row(
             "rate",
             match self.plan.storage {
-                Storage::Csr => nonzeros,
-                Storage::Bcsr(..) => format!("{nonzeros}, {} of stored elements", rate(performance.of_stored, "FLOP")),
+                Stored::Csr => nonzeros,
+                _ => format!("{nonzeros}, {} of stored elements", rate(performance.of_stored, "FLOP")),
             },
         );
         let fraction = percent(performance.limit.seconds() / performance.seconds);
@@ -210,9 +215,10 @@ impl Report<'_> {
     fn json(&self) -> Value {
         let matrix = &self.input.matrix;
         let Sizes { a, b, c } = self.sizes();
-        let (shape, statistics) = match self.plan.storage {
-            Storage::Csr => (None, None),
-            Storage::Bcsr(shape, statistics) => (Some(shape), Some(statistics)),
+        let (name, statistics, fill) = match self.plan.storage {
+            Stored::Csr => ("csr".to_owned(), None, None),
+            Stored::Bcsr(shape, statistics) => (format!("bcsr:{shape}"), Some(statistics), Some(statistics.fill)),
+            Stored::Wcsr(window, fit) => (format!("wcsr:{window}"), None, Some(fit.fill)),
         };
         json!({
             "matrix": {
@@ -235,11 +241,11 @@ impl Report<'_> {
             },
             "backend": self.plan.computer.json(),
             "format": {
-                "name": shape.map_or("csr".to_owned(), |shape| format!("bcsr:{shape}")),
+                "name": name,
                 "reason": self.plan.storage_reason,
                 "blocks": statistics.map(|statistics| statistics.num_blocks),
                 "block_density": statistics.map(|statistics| statistics.block_density),
-                "fill": statistics.map(|statistics| statistics.fill),
+                "fill": fill,
                 "stored_elements": self.stored_elements(),
             },
             "kernel": self.kernel,

@@ -29,7 +29,15 @@ impl Choice {
     }
 }
 
-/// Writes `$OUT_DIR/kernels.rs` for a crate that keeps its PTX, and returns its path.
+/// Writes `$OUT_DIR/kernels.rs` for a crate that keeps its PTX, and returns its path; as [`embed_all`].
+///
+/// # Errors
+/// As [`embed_all`].
+pub fn embed(kept: &Kept) -> Result<PathBuf, Error> {
+    embed_all(core::slice::from_ref(kept))
+}
+
+/// Writes `$OUT_DIR/kernels.rs` for a crate that keeps its PTX in several folders, and returns its path.
 ///
 /// The file holds `pub(crate) static KERNELS: &[(&str, &str)]`: name and PTX of each kernel, sorted by name. The kept
 /// PTX is embedded while it comes from the present sources; otherwise they are compiled. `HOPPER_KERNELS=source`
@@ -38,18 +46,28 @@ impl Choice {
 ///
 /// # Errors
 /// Where the kept PTX is stale and nothing can or may replace it, and where the build fails.
-pub fn embed(kept: &Kept) -> Result<PathBuf, Error> {
-    for package in kept.packages() {
-        rerun_if_changed(package);
-    }
-    println!("cargo::rerun-if-changed={}", kept.folder().display());
+pub fn embed_all(kept: &[Kept]) -> Result<PathBuf, Error> {
     println!("cargo::rerun-if-env-changed=HOPPER_KERNELS");
-    let out_dir = out_dir()?;
-    let stale = match (Choice::parse(env::var("HOPPER_KERNELS").ok().as_deref())?, kept.read_fresh()) {
+    let (choice, out_dir) = (Choice::parse(env::var("HOPPER_KERNELS").ok().as_deref())?, out_dir()?);
+    let mut files = Vec::new();
+    for one in kept {
+        for package in one.packages() {
+            rerun_if_changed(package);
+        }
+        println!("cargo::rerun-if-changed={}", one.folder().display());
+        files.extend(find(one, choice, &out_dir)?);
+    }
+    files.sort();
+    write_index(&out_dir, files.iter().map(|(kernel, path)| (kernel.as_str(), path.clone())))
+}
+
+/// Kernels and where their PTX lies: as it is kept, or compiled anew.
+fn find(kept: &Kept, choice: Choice, out_dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    let stale = match (choice, kept.read_fresh()) {
         (Choice::Source, _) => None,
         (_, Ok(files)) => {
-            let paths = files.iter().map(|file| (file.kernel.as_str(), kept.folder().join(file.file_name())));
-            return write_index(&out_dir, paths);
+            let path = |file: &PtxFile| kept.folder().join(file.file_name());
+            return Ok(files.iter().map(|file| (file.kernel.clone(), path(file))).collect());
         }
         (Choice::Automatic, Err(stale @ Error::Stale { .. })) => Some(stale),
         (_, Err(error)) => return Err(error),
@@ -61,8 +79,8 @@ pub fn embed(kept: &Kept) -> Result<PathBuf, Error> {
     if let Some(stale) = stale {
         println!("cargo::warning={stale} Compiling the kernels with {} for now.", toolchain.rustc().display());
     }
-    let files = kept.build(&toolchain, &target_dir(&out_dir))?;
-    write_all(&out_dir, &files)
+    let files = kept.build(&toolchain, &target_dir(out_dir))?;
+    write_files(out_dir, &files)
 }
 
 /// Compiles the kernel crate in the folder `crate_dir`, beside the present package's manifest, and writes
@@ -88,12 +106,13 @@ pub fn compile(crate_dir: impl AsRef<Path>) -> Result<PathBuf, Error> {
     }
     let files: Vec<PtxFile> =
         kernels.into_iter().map(|kernel| PtxFile { kernel: kernel.name, text: kernel.ptx }).collect();
-    let index = write_all(&out_dir, &files)?;
+    let written = write_files(&out_dir, &files)?;
+    let index = write_index(&out_dir, written.iter().map(|(kernel, path)| (kernel.as_str(), path.clone())))?;
     assemble_all(&out_dir, &files)?;
     Ok(index)
 }
 
-/// Puts every kernel that [`write_all`] wrote through the assembler, where there is one.
+/// Puts every kernel that [`write_files`] wrote through the assembler, where there is one.
 fn assemble_all(out_dir: &Path, files: &[PtxFile]) -> Result<(), Error> {
     for variable in ["HOPPER_PTXAS", "PTXAS"] {
         println!("cargo::rerun-if-env-changed={variable}");
@@ -139,14 +158,17 @@ fn ptx_folder(out_dir: &Path) -> PathBuf {
     out_dir.join("ptx")
 }
 
-fn write_all(out_dir: &Path, files: &[PtxFile]) -> Result<PathBuf, Error> {
+/// Kernels and where their PTX lies now.
+fn write_files(out_dir: &Path, files: &[PtxFile]) -> Result<Vec<(String, PathBuf)>, Error> {
     let folder = ptx_folder(out_dir);
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    let mut written = Vec::new();
     for file in files {
         let path = folder.join(file.file_name());
         fs::write(&path, &file.text).map_err(Error::io(&path))?;
+        written.push((file.kernel.clone(), path));
     }
-    write_index(out_dir, files.iter().map(|file| (file.kernel.as_str(), folder.join(file.file_name()))))
+    Ok(written)
 }
 
 fn write_index<'a>(out_dir: &Path, files: impl Iterator<Item = (&'a str, PathBuf)>) -> Result<PathBuf, Error> {

@@ -12,6 +12,8 @@ pub struct Kept {
     crate_dir: PathBuf,
     folder: PathBuf,
     packages: Vec<PathBuf>,
+    /// The feature whose kernels these are.
+    feature: Option<String>,
 }
 
 /// One file of PTX.
@@ -41,7 +43,14 @@ impl Kept {
     pub fn new<P: Into<PathBuf>>(crate_dir: impl Into<PathBuf>, dependencies: impl IntoIterator<Item = P>) -> Self {
         let crate_dir = crate_dir.into();
         let packages = std::iter::once(crate_dir.clone()).chain(dependencies.into_iter().map(Into::into)).collect();
-        Self { folder: crate_dir.join("ptx"), crate_dir, packages }
+        Self { folder: crate_dir.join("ptx"), crate_dir, packages, feature: None }
+    }
+
+    /// The kernels that a feature of the crate adds, which are those whose names contain the feature's: kept in a folder of that name
+    /// beside the others, whose build does not turn the feature on.
+    pub fn of_feature(&self, feature: impl Into<String>) -> Self {
+        let feature = feature.into();
+        Self { folder: self.folder.join(&feature), feature: Some(feature), ..self.clone() }
     }
 
     /// The PTX of hopper-sparse's own kernels, in the repository at `root`.
@@ -118,7 +127,11 @@ impl Kept {
     /// As [`Builder::build`]; [`Error::ChangedMeanwhile`] where the sources changed while they were compiled.
     pub fn build(&self, toolchain: &Toolchain, target_dir: &Path) -> Result<Vec<PtxFile>, Error> {
         let sources = self.sources_hash()?;
-        let kernels = Builder::new(&self.crate_dir).target_dir(target_dir).build(toolchain)?;
+        let builder = Builder::new(&self.crate_dir).target_dir(target_dir);
+        let kernels = match &self.feature {
+            Some(feature) => builder.feature(feature).only(feature).build(toolchain)?,
+            None => builder.build(toolchain)?,
+        };
         match self.sources_hash()? == sources {
             true => Ok(with_headers(&kernels, toolchain, &sources)),
             false => Err(Error::ChangedMeanwhile),
@@ -181,6 +194,17 @@ mod tests {
         assert_eq!(files[0].compiler(), Some("1.96.0"));
         fs::write(root.path().join("src/lib.rs"), "//! Other kernels.\n").unwrap();
         assert!(matches!(kept.read_fresh(), Err(Error::Stale { .. })));
+    }
+
+    #[test]
+    fn a_feature_has_a_folder_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let kept = kept(root.path());
+        let more = kept.of_feature("more");
+        fs::create_dir_all(more.folder()).unwrap();
+        write(&more, 0);
+        assert_eq!(more.read_fresh().unwrap().len(), 2);
+        assert!(kept.read().unwrap().is_empty(), "the folder of all has its own files alone");
     }
 
     #[test]

@@ -17,6 +17,6 @@ mod toolchain;
 pub mod tools;
 
 pub use compile::{Builder, REVISION, TARGET_CPU};
-pub use embed::{compile, embed};
+pub use embed::{compile, embed, embed_all};
 pub use error::Error;
 pub use toolchain::Toolchain;

@@ -1,10 +1,12 @@
 //! Global memory: what a launch may read and write.
 
 use core::mem::size_of;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::tensor_map::{EncodedTensorMap, TensorMap};
 
@@ -13,16 +15,53 @@ use crate::tensor_map::{EncodedTensorMap, TensorMap};
 #[repr(C, align(256))]
 struct Line([u8; 256]);
 
+// SAFETY: zero bytes are bytes.
+unsafe impl bytemuck::Zeroable for Line {}
+// SAFETY: an array of bytes, as long as it is aligned.
+unsafe impl Pod for Line {}
+
+/// What an allocation lies in.
+enum Place {
+    /// Memory of the program's allocator.
+    Lines(Box<[Line]>),
+    /// Pages of the system's, which take no memory until they are touched.
+    Pages(MmapMut),
+}
+
+/// From so many bytes on an allocation is pages.
+const PAGES_FROM: usize = 1 << 28;
+
 /// One allocation.
 struct Allocation {
     name: String,
-    lines: Box<[Line]>,
+    place: Place,
     num_bytes: usize,
 }
 
 impl Allocation {
+    /// Zeros.
+    fn new(name: &str, num_bytes: usize) -> Self {
+        let place = if num_bytes < PAGES_FROM {
+            Place::Lines(vec![Line([0; 256]); num_bytes.div_ceil(256).max(1)].into_boxed_slice())
+        } else {
+            let pages = MmapOptions::new().len(num_bytes).no_reserve_swap().map_anon();
+            Place::Pages(pages.unwrap_or_else(|error| panic!("{num_bytes} bytes for `{name}`: {error}")))
+        };
+        Self { name: name.to_owned(), place, num_bytes }
+    }
+
     fn start(&self) -> usize {
-        self.lines.as_ptr() as usize
+        match &self.place {
+            Place::Lines(lines) => lines.as_ptr() as usize,
+            Place::Pages(pages) => pages.as_ptr() as usize,
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.place {
+            Place::Lines(lines) => bytemuck::cast_slice_mut(lines),
+            Place::Pages(pages) => pages,
+        }
     }
 }
 
@@ -49,13 +88,27 @@ impl Memory {
 
     /// An allocation that holds `values`. The address stays the same for as long as the memory lives.
     pub fn upload<T: Pod>(&mut self, name: &str, values: &[T]) -> *mut T {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        let mut lines = vec![Line([0; 256]); bytes.len().div_ceil(256).max(1)].into_boxed_slice();
-        for (line, chunk) in lines.iter_mut().zip(bytes.chunks(256)) {
-            line.0[..chunk.len()].copy_from_slice(chunk);
+        self.upload_pieces(name, values, core::iter::once(0..values.len()))
+    }
+
+    /// As [`upload`](Self::upload), of some pieces of `values`, by their positions: what lies between them is zeros, and takes no
+    /// memory where it is large.
+    ///
+    /// # Panics
+    /// Where a piece is not within `values`.
+    pub fn upload_pieces<T: Pod>(
+        &mut self,
+        name: &str,
+        values: &[T],
+        pieces: impl IntoIterator<Item = Range<usize>>,
+    ) -> *mut T {
+        let mut allocation = Allocation::new(name, size_of_val(values));
+        for piece in pieces {
+            let bytes: &[u8] = bytemuck::cast_slice(&values[piece.clone()]);
+            allocation.bytes_mut()[piece.start * size_of::<T>()..][..bytes.len()].copy_from_slice(bytes);
         }
-        let pointer = lines.as_mut_ptr().cast();
-        self.allocations.push(Allocation { name: name.to_owned(), lines, num_bytes: bytes.len() });
+        let pointer = allocation.bytes_mut().as_mut_ptr().cast();
+        self.allocations.push(allocation);
         pointer
     }
 

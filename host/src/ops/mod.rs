@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::element::Dtype;
-use crate::formats::{Axis, BlockShape, WindowShape};
+use crate::formats::{Axis, BlockShape, Layout, WindowShape};
 
 pub mod attention;
 pub mod auto;
@@ -87,6 +87,8 @@ pub enum Refusal {
     LayoutOfB {
         /// The family of kernels.
         kernel: &'static str,
+        /// The one that they read.
+        offered: Layout,
     },
     /// The kernels do not undo an order of the rows of A.
     RowOrder {
@@ -117,7 +119,12 @@ impl fmt::Display for Refusal {
             Self::Tile { window, columns } => {
                 write!(f, "no kernel for windows of {window} has tiles of {columns} columns")
             }
-            Self::LayoutOfB { kernel } => write!(f, "the {kernel} kernels read B by rows: give it row-major"),
+            Self::LayoutOfB { kernel, offered: Layout::RowMajor } => {
+                write!(f, "the {kernel} kernels read B by rows: give it row-major")
+            }
+            Self::LayoutOfB { kernel, offered: Layout::ColumnMajor } => {
+                write!(f, "the {kernel} kernels read B by columns: give it column-major")
+            }
             Self::RowOrder { kernel } => {
                 write!(
                     f,

@@ -186,7 +186,7 @@ impl Arguments {
     /// # Safety
     /// `index` is within the list.
     #[inline(always)]
-    pub(super) unsafe fn tile(&self, index: u32) -> TileWork {
+    pub(crate) unsafe fn tile(&self, index: u32) -> TileWork {
         // SAFETY: the caller's promise.
         let mut tile = TileWork::from_words(unsafe { self.tiles.get(index) });
         if self.output.alpha == 0.0 {

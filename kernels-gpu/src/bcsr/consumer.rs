@@ -80,7 +80,12 @@ pub unsafe fn consume<
 /// # Safety
 /// As [`Pending::multiply`](hopper_std::sm90::Pending::multiply), within whose `issue` this is called.
 #[inline(always)]
-unsafe fn multiply_stage<C: Config<REGISTERS>, const REGISTERS: usize, const PANELS: usize, const GROUP: usize>(
+pub(crate) unsafe fn multiply_stage<
+    C: Config<REGISTERS>,
+    const REGISTERS: usize,
+    const PANELS: usize,
+    const GROUP: usize,
+>(
     products: &mut Products<'_, REGISTERS>,
     slot: &FullSlot<Stage<C::A, C::B, PANELS, GROUP>, C::Scope>,
     first_row: u32,

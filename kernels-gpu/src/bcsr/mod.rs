@@ -49,10 +49,10 @@
 //! 3. In a cluster of two, both blocks work on the same row block and neighbouring panels. Each loads one half of A
 //!    and multicasts it; B is its own.
 
-mod config;
-mod consumer;
+pub(crate) mod config;
+pub(crate) mod consumer;
 mod kernel;
-mod producer;
+pub(crate) mod producer;
 
 pub use config::{Arguments, BLayout, Configuration, Dtype, TileWork, WORDS_PER_BLOCK, WORDS_PER_TILE};
 pub use hopper_std::ptx::tensor::CachePolicy;

@@ -6,6 +6,8 @@ pub mod naive_spmm_cpu;
 pub mod ours_attention_blocks;
 #[cfg(feature = "gpu")]
 pub mod ours_attention_dense;
+#[cfg(all(feature = "gpu", feature = "ablation"))]
+pub mod ours_spmm_ablation;
 #[cfg(feature = "gpu")]
 pub mod ours_spmm_bcsr;
 #[cfg(feature = "gpu")]

@@ -29,6 +29,15 @@ impl Wcsr {
     /// Windows of 128 rows, single columns.
     pub const ROWS_128_BY_1: Self = Self { name: "ours/spmm/wcsr-128x1", window: WindowShape { rows: 128, group: 1 } };
 
+    /// Windows of 16 rows, columns by eights.
+    pub const ROWS_16_BY_8: Self = Self { name: "ours/spmm/wcsr-16x8", window: WindowShape { rows: 16, group: 8 } };
+    /// Windows of 16 rows, single columns.
+    pub const ROWS_16_BY_1: Self = Self { name: "ours/spmm/wcsr-16x1", window: WindowShape { rows: 16, group: 1 } };
+    /// Windows of 8 rows, columns by eights.
+    pub const ROWS_8_BY_8: Self = Self { name: "ours/spmm/wcsr-8x8", window: WindowShape { rows: 8, group: 8 } };
+    /// Windows of 8 rows, single columns.
+    pub const ROWS_8_BY_1: Self = Self { name: "ours/spmm/wcsr-8x1", window: WindowShape { rows: 8, group: 1 } };
+
     fn problem(&self, product: &Product) -> WcsrSpmm {
         WcsrSpmm {
             num_rows: product.m,

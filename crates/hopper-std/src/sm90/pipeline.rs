@@ -162,6 +162,17 @@ impl<Stage, const STAGES: usize, S: Scope> Pipeline<Stage, STAGES, S> {
         Producer { pipeline: self, state: PipelineState::PRODUCER_START }
     }
 
+    /// Both halves, for threads that fill and read in turn.
+    ///
+    /// # Safety
+    /// As [`consumer`](Self::consumer); one thread of the block uses the producer's half.
+    #[inline(always)]
+    pub unsafe fn halves(self) -> (Producer<Stage, STAGES, S>, Consumer<Stage, STAGES, S>) {
+        let other = Self { stages: self.stages, barriers: self.barriers, scope: PhantomData };
+        // SAFETY: the caller's promise.
+        unsafe { (other.producer(), self.consumer()) }
+    }
+
     /// The half of threads that gather; `LAG` stages of their copies stay in flight.
     ///
     /// # Safety

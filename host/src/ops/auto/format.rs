@@ -17,7 +17,11 @@ pub enum Format {
 
 impl Format {
     /// The window shapes that are compared: those with kernels.
-    pub const WINDOWS: [WindowShape; 4] = [
+    pub const WINDOWS: [WindowShape; 8] = [
+        WindowShape { rows: 8, group: 8 },
+        WindowShape { rows: 8, group: 1 },
+        WindowShape { rows: 16, group: 8 },
+        WindowShape { rows: 16, group: 1 },
         WindowShape { rows: 64, group: 8 },
         WindowShape { rows: 64, group: 1 },
         WindowShape { rows: 128, group: 8 },

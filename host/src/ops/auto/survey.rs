@@ -1,21 +1,24 @@
 //! What a matrix would be in each format: counted, not built.
 //!
-//! One look at the offsets serves CSR. One pass over the column indices serves every shape of blocks and windows: the union of
-//! the columns of 64 rows, sorted, gives by shifts the groups of 8, 16, 32, 64 and 128 columns, and two unions merged give those
-//! of 128 rows. Threads share the windows; nothing of the size of the matrix is allocated.
+//! One look at the offsets serves CSR. One pass over the column indices serves every shape of blocks and windows: it gives the union
+//! of the columns of 8 rows, sorted; unions of unions are those of 16, 64 and 128 rows, and shifts give the groups of 8, 16, 32, 64 and 128
+//! columns. Threads share the windows; nothing of the size of the matrix is allocated.
 
 use core::ops::Range;
 
 use rayon::prelude::*;
 
 use super::format::Format;
-use crate::formats::{CsrPattern, GroupSet, PANEL_COLS};
+use crate::formats::{CsrPattern, GroupSet, PANEL_COLS, WindowShape};
 
 /// Columns of a stage of the tensor-core kernels.
 pub(super) const STAGE_COLS: u64 = 64;
 
-/// Rows of a window of the survey: of two windows of 64, and of one of 128.
+/// Rows of a window of the survey: the highest window, and several of each other height.
 const SURVEY_ROWS: usize = 128;
+
+/// Heights of blocks and windows, each a multiple of the one before.
+const HEIGHTS: [usize; 4] = [8, 16, 64, SURVEY_ROWS];
 
 /// What the lengths of rows say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,8 +118,8 @@ const SHIFTS: [u32; 6] = [0, 3, 4, 5, 6, 7];
 /// How every shape of blocks and windows fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fits {
-    /// By height, then by [`SHIFTS`].
-    found: [[Fit; SHIFTS.len()]; 2],
+    /// By [`HEIGHTS`], then by [`SHIFTS`].
+    found: [[Fit; SHIFTS.len()]; HEIGHTS.len()],
 }
 
 impl Fits {
@@ -133,7 +136,7 @@ impl Fits {
 
     /// Rows of B that windows of 64 rows fetch, each window each of its columns once.
     pub(super) fn fetched_by_64_rows(&self) -> u64 {
-        self.found[0][0].num_columns
+        self.get(Format::Wcsr(WindowShape { rows: 64, group: 1 })).num_columns
     }
 
     /// How `format` fits; nothing of CSR.
@@ -143,13 +146,15 @@ impl Fits {
             Format::Bcsr(block) => (block.rows, block.cols),
             Format::Wcsr(window) => (window.rows, window.group),
         };
-        let place = SHIFTS.iter().position(|&shift| group == 1 << shift);
-        place.map_or_else(Fit::default, |place| self.found[usize::from(rows == SURVEY_ROWS)][place])
+        let places =
+            (HEIGHTS.iter().position(|&height| rows == height), SHIFTS.iter().position(|&shift| group == 1 << shift));
+        let (Some(height), Some(shift)) = places else { return Fit::default() };
+        self.found[height][shift]
     }
 }
 
 #[derive(Clone, Copy, Default)]
-struct Counted([[Fit; SHIFTS.len()]; 2]);
+struct Counted([[Fit; SHIFTS.len()]; HEIGHTS.len()]);
 
 impl Counted {
     fn join(mut self, other: Self) -> Self {
@@ -163,43 +168,75 @@ impl Counted {
 #[derive(Default)]
 struct Scratch {
     set: GroupSet,
-    /// Of the first 64 rows, of the others, and of all.
-    unions: [Vec<u32>; 3],
+    /// The unions of the present height, one after the other, and those of the height before.
+    unions: Unions,
+    below: Unions,
+}
+
+/// Ascending columns, one window's after another's.
+#[derive(Default)]
+struct Unions {
+    columns: Vec<u32>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Unions {
+    fn get(&self, window: usize) -> &[u32] {
+        let begin = if window == 0 { 0 } else { self.ends[window - 1] };
+        &self.columns[begin..self.ends[window]]
+    }
+
+    fn clear(&mut self) {
+        self.columns.clear();
+        self.ends.clear();
+    }
 }
 
 impl Scratch {
     fn fit(&mut self, matrix: &CsrPattern, window: usize) -> Counted {
         let begin = window * SURVEY_ROWS;
         let end = (begin + SURVEY_ROWS).min(matrix.num_rows());
-        let middle = (begin + SURVEY_ROWS / 2).min(end);
         let columns = |rows: Range<usize>| {
             rows.map(|row| {
                 &matrix.col_indices()[matrix.row_offsets()[row] as usize..matrix.row_offsets()[row + 1] as usize]
             })
         };
-        let [first, second, both] = &mut self.unions;
-        for (rows, union) in [(begin..middle, &mut *first), (middle..end, &mut *second), (begin..end, &mut *both)] {
-            union.clear();
-            self.set.union(columns(rows), 0, union);
-        }
         let mut counted = Counted::default();
-        for (place, &shift) in SHIFTS.iter().enumerate() {
-            let fit = |groups: u64| Fit::of_window(groups, formats_of(shift));
-            counted.0[0][place] = fit(shrink(first, shift));
-            if middle < end {
-                counted.0[0][place] = counted.0[0][place].join(fit(shrink(second, shift)));
+        for (height_index, &height) in HEIGHTS.iter().enumerate() {
+            core::mem::swap(&mut self.unions, &mut self.below);
+            let Self { set, unions, below } = self;
+            unions.clear();
+            for (place, first) in (begin..end).step_by(height).enumerate() {
+                if height_index == 0 {
+                    set.union(columns(first..end.min(first + height)), 0, &mut unions.columns);
+                } else {
+                    let merged = height / HEIGHTS[height_index - 1];
+                    let parts = place * merged..below.ends.len().min((place + 1) * merged);
+                    set.union(parts.map(|part| below.get(part)), 0, &mut unions.columns);
+                }
+                unions.ends.push(unions.columns.len());
+                for (shift_index, &shift) in SHIFTS.iter().enumerate().filter(|(_, shift)| is_offered(height, **shift))
+                {
+                    let found = &mut counted.0[height_index][shift_index];
+                    *found = found.join(Fit::of_window(shrink(unions.get(place), shift), formats_of(shift)));
+                }
             }
-            counted.0[1][place] = fit(shrink(both, shift));
         }
         counted
     }
+}
+
+/// Whether some format has groups of 2^`shift` columns in that many rows: blocks have 64 and more.
+fn is_offered(height: usize, shift: u32) -> bool {
+    height >= 64 || 1 << shift < PANEL_COLS
 }
 
 /// Some format whose groups have 2^`shift` columns: rows do not matter to what a window stores.
 fn formats_of(shift: u32) -> Format {
     let cols = 1 << shift;
     if cols < PANEL_COLS {
-        Format::Wcsr(crate::formats::WindowShape { rows: SURVEY_ROWS, group: cols })
+        Format::Wcsr(WindowShape { rows: SURVEY_ROWS, group: cols })
     } else {
         Format::Bcsr(crate::formats::BlockShape { rows: SURVEY_ROWS, cols })
     }

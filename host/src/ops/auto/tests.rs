@@ -23,7 +23,7 @@ fn is_whole(found: &Recommendation) {
         .chain(found.passed_over.iter().map(|one| one.format))
         .chain(found.refused.iter().map(|one| one.format))
         .collect();
-    assert_eq!(formats.len(), 13);
+    assert_eq!(formats.len(), 17);
     for format in Format::all() {
         assert!(formats.contains(&format), "{format} is missing");
     }
@@ -145,7 +145,7 @@ fn one_column_and_one_multiplication_are_for_csr() {
 fn f32_is_for_csr_and_the_others_say_why() {
     let found = recommend(matrix("fem:3000").pattern(), &Question::new(128, Dtype::F32));
     assert_eq!(found.candidates.len(), 1);
-    assert_eq!((found.candidates[0].format, found.refused.len()), (Format::Csr, 12));
+    assert_eq!((found.candidates[0].format, found.refused.len()), (Format::Csr, 16));
     let text = found.to_string();
     assert!(text.contains("the BCSR kernels take bf16 and f16, not f32"), "{text}");
     assert!(text.contains("the WCSR kernels take bf16 and f16, not f32"), "{text}");
@@ -208,6 +208,8 @@ fn every_chosen_format_gives_the_reference_s_result() {
         Format::Bcsr(BlockShape { rows: 64, cols: 16 }),
         Format::Wcsr(WindowShape { rows: 64, group: 8 }),
         Format::Wcsr(WindowShape { rows: 128, group: 1 }),
+        Format::Wcsr(WindowShape { rows: 8, group: 8 }),
+        Format::Wcsr(WindowShape { rows: 16, group: 1 }),
     ];
     let plans = formats.map(|format| AutoPlan::with_format(&a, &question, format).expect("a plan"));
     for plan in plans.into_iter().chain([AutoPlan::new(&a, &question).expect("a plan")]) {

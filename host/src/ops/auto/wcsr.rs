@@ -16,6 +16,10 @@ use half::{bf16, f16};
 /// The shortest part of a window, in stages.
 const LEAST_PART: f64 = 4.0;
 
+/// Rows of a window that a product takes the time of, at least: of narrower ones the window is WGMMA's N, and N = 8 and 16 are predicted to
+/// take what N = 32 takes.
+const LEAST_PRODUCT_ROWS: f64 = 32.0;
+
 /// Columns of a chunk of B, which copies of eight rows read whole.
 const CHUNK: usize = 64;
 
@@ -60,13 +64,17 @@ pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) ->
     let groups_bytes = (crate::formats::PANEL_COLS / window.group * 4) as u64;
     let stored = fit.num_units * (window.rows * crate::formats::PANEL_COLS) as u64;
     let bytes = stored * 2 + fit.num_units * groups_bytes + (fit.num_windows + 1) * 8;
-    let stages = fit.num_stages as f64 * panels;
+    // Windows of an entry share stages.
+    let shared = (fit.num_units as f64 * crate::formats::PANEL_COLS as f64 / stage_cols).ceil();
+    let num_stages = if kernel.most_windows > 1 { shared } else { fit.num_stages as f64 };
+    let stages = num_stages * panels;
     let l2_bytes = stages * (rows + tile_n) * stage_cols * 2.0;
     let operations = stages * 2.0 * rows * stage_cols * tile_n;
+    let idle = rows.max(LEAST_PRODUCT_ROWS) / rows;
 
     // A window wider than a worker's share of all windows is split.
     let workers = f64::from(problem.device().num_multiprocessors.max(1) * kernel.blocks);
-    let part = (fit.num_stages as f64 / workers).max(LEAST_PART).ceil();
+    let part = (num_stages / workers).max(LEAST_PART).ceil();
     let is_split = fit.longest as f64 > part;
     let longest = (fit.longest as f64).min(part);
     let tiles = if is_split { workers } else { fit.num_windows as f64 * panels };
@@ -85,7 +93,7 @@ pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) ->
             (Bound::Chain, chain),
             (Bound::Gather, Part::at(l2_bytes / busy, by_width(WINDOWS_FROM_L2, kernel.tile_n))),
             (Bound::Memory, Part::at(memory, MEMORY)),
-            (Bound::Arithmetic, Part::at(operations / busy, WINDOW_TENSOR)),
+            (Bound::Arithmetic, Part::at(operations * idle / busy, WINDOW_TENSOR)),
         ],
     };
     Ok(Estimate {

@@ -3,6 +3,8 @@
 //! [`BcsrSpmm`] is the problem, [`BcsrPlan`] the choice; both print, and planning needs no GPU. On a device a plan is
 //! prepared (`BcsrPlan::prepare`, feature `gpu`) and then launched many times.
 
+#[cfg(feature = "ablation")]
+mod ablation;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod launch;
 #[cfg(feature = "gpu")]
@@ -19,6 +21,10 @@ use super::{DenseFactors, Operand, PlanError, Refusal};
 use crate::element::{Dtype, Element};
 use crate::formats::{BcsrView, BlockShape, Layout};
 
+#[cfg(feature = "ablation")]
+pub use ablation::AblationPlan;
+#[cfg(all(feature = "ablation", feature = "gpu"))]
+pub use ablation::AblationPrepared;
 #[cfg(feature = "gpu")]
 pub use prepared::BcsrPrepared;
 use schedule::Schedule;
@@ -153,19 +159,29 @@ impl BcsrSpmm {
             .filter(|configuration| self.serves(configuration))
             .min_by_key(|configuration| self.preference(configuration, cluster))
             .ok_or(PlanError::Refused(Refusal::Block { block: self.block }))?;
+        Ok(self.plan_for(a, multiprocessors, configuration))
+    }
+
+    /// The plan of a kernel that serves the problem, whose A is `a`.
+    fn plan_for<T: Element>(
+        &self,
+        a: &BcsrView<'_, T>,
+        multiprocessors: u32,
+        configuration: &'static Configuration,
+    ) -> BcsrPlan {
         let (blocks, stages) = pad_blocks(a, configuration);
         let panel = configuration.tile_n * configuration.spec.cluster as usize;
         let num_panels = self.num_cols.div_ceil(panel) as u32;
         let workers = (multiprocessors / configuration.spec.cluster).max(1);
         let traffic = Traffic::new(size_of_val(a.values), panel * self.num_inner * 2, stages.len() - 1, workers);
-        Ok(BcsrPlan {
+        BcsrPlan {
             problem: *self,
             configuration,
             schedule: Schedule::new(&stages, num_panels, traffic.group, workers),
             streams_b: traffic.streams_b,
             blocks,
             num_blocks: a.num_blocks() * (self.block.cols / configuration.block_cols),
-        })
+        }
     }
 
     /// Smaller is better.

@@ -4,6 +4,8 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
+use kernels_gpu::bcsr::Arguments;
+
 use super::BcsrPlan;
 use super::launch::Lists;
 use crate::element::Element;
@@ -13,15 +15,16 @@ use crate::gpu::{
     AlignedCopy, Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, DevicePtr, GpuError, Kept, Kernel, Stream,
     TensorMap, TensorMaps,
 };
+use crate::ops::Placed;
 #[cfg(doc)]
 use crate::ops::PlanError;
 use crate::ops::dense_launch::{LINE_BYTES, is_aligned};
 
 /// A BCSR matrix on a device, with all that its products need. Send and Sync: threads and streams may launch it at once.
 pub struct BcsrPrepared<T> {
-    plan: BcsrPlan,
-    kernel: Kernel,
-    values: DeviceBuffer<T>,
+    pub(super) plan: BcsrPlan,
+    pub(super) kernel: Kernel,
+    pub(super) values: DeviceBuffer<T>,
     blocks: DeviceBuffer<[u32; 2]>,
     tiles: DeviceBuffer<[u32; 4]>,
     tile_offsets: DeviceBuffer<u32>,
@@ -89,54 +92,57 @@ impl<T: Element> BcsrPrepared<T> {
         beta: f32,
         c: &mut DeviceDenseViewMut<'_, U>,
     ) -> Result<(), Error> {
+        self.launch_by(stream, (alpha, beta), b, c, |grid, map_a, map_b, arguments, _| {
+            let output = arguments.output;
+            let params = (
+                map_a,
+                map_b,
+                DevicePtr::of(arguments.blocks.as_ptr()),
+                DevicePtr::of(arguments.tiles.as_ptr()),
+                DevicePtr::of(arguments.tile_offsets.as_ptr()),
+                DevicePtr::of(output.c),
+                output.leading_dimension,
+                output.num_rows,
+                output.num_cols,
+                output.alpha,
+                output.beta,
+                output.kind,
+                arguments.policy_a.0,
+                arguments.policy_b.0,
+            );
+            // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
+            // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.
+            unsafe { self.kernel.launch(grid, stream, params) }
+        })
+    }
+
+    /// As [`launch`](Self::launch), by whatever `call` launches: with that grid, the maps of A and B, the arguments, and B.
+    pub(super) fn launch_by<U: Element>(
+        &self,
+        stream: &Stream,
+        (alpha, beta): (f32, f32),
+        b: DeviceDenseView<'_, T>,
+        c: &mut DeviceDenseViewMut<'_, U>,
+        call: impl FnOnce(u32, DevicePtr, DevicePtr, &Arguments, Placed) -> Result<(), GpuError>,
+    ) -> Result<(), Error> {
         self.plan.problem.factors().check_planned(b.placed(), c.placed())?;
         if self.plan.num_tiles() == 0 {
             return Ok(());
         }
+        let with_aligned = |b: &DeviceDenseView<'_, T>| {
+            let maps = self.maps_for(b)?;
+            let [map_a, map_b] = maps.addresses();
+            let (blocks, tiles, tile_offsets) = (self.blocks.ptr(), self.tiles.ptr(), self.tile_offsets.ptr());
+            let arguments = self.plan.arguments(Lists { blocks, tiles, tile_offsets }, alpha, beta, c.placed());
+            call(self.plan.grid(), map_a, map_b, &arguments, b.placed())
+        };
         if is_aligned(b.placed()) {
-            // SAFETY: the caller's promise.
-            return Ok(unsafe { self.launch_aligned(stream, alpha, &b, beta, c) }?);
+            return Ok(with_aligned(&b)?);
         }
         self.kernel.device().make_current()?;
+        // It is freed on the same stream, after the launch.
         let copy = AlignedCopy::new(stream, &b, LINE_BYTES)?;
-        // SAFETY: the copy is freed on the same stream, after the launch.
-        Ok(unsafe { self.launch_aligned(stream, alpha, &copy.view(), beta, c) }?)
-    }
-
-    /// # Safety
-    /// As [`launch`](Self::launch).
-    unsafe fn launch_aligned<U: Element>(
-        &self,
-        stream: &Stream,
-        alpha: f32,
-        b: &DeviceDenseView<'_, T>,
-        beta: f32,
-        c: &mut DeviceDenseViewMut<'_, U>,
-    ) -> Result<(), GpuError> {
-        let maps = self.maps_for(b)?;
-        let [map_a, map_b] = maps.addresses();
-        let lists = Lists { blocks: self.blocks.ptr(), tiles: self.tiles.ptr(), tile_offsets: self.tile_offsets.ptr() };
-        let arguments = self.plan.arguments(lists, alpha, beta, c.placed());
-        let output = arguments.output;
-        let params = (
-            map_a,
-            map_b,
-            DevicePtr::of(arguments.blocks.as_ptr()),
-            DevicePtr::of(arguments.tiles.as_ptr()),
-            DevicePtr::of(arguments.tile_offsets.as_ptr()),
-            DevicePtr::of(output.c),
-            output.leading_dimension,
-            output.num_rows,
-            output.num_cols,
-            output.alpha,
-            output.beta,
-            output.kind,
-            arguments.policy_a.0,
-            arguments.policy_b.0,
-        );
-        // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
-        // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.
-        unsafe { self.kernel.launch(self.plan.grid(), stream, params) }
+        Ok(with_aligned(&copy.view())?)
     }
 
     /// The maps of A and of this B.

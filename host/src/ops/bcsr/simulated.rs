@@ -1,14 +1,18 @@
 //! A plan in the simulator.
 
+use kernels_gpu::bcsr::Arguments;
+
 use super::BcsrPlan;
 use super::launch::Lists;
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::{BcsrView, DenseView, DenseViewMut};
+use crate::ops::Placed;
 #[cfg(doc)]
 use crate::ops::PlanError;
 use crate::ops::dense_launch::{LINE_BYTES, is_aligned, with_lines_of};
 use crate::sim::{Report, Simulated, SimulatedMemory};
+use crate::tensor_map::DevicePtr;
 
 impl BcsrPlan {
     /// Computes C = alpha A B + beta C by the plan's kernel in the simulator: what `prepare` and `launch` do on a device. With
@@ -26,6 +30,24 @@ impl BcsrPlan {
         b: DenseView<'_, T>,
         beta: f32,
         c: &mut DenseViewMut<'_, U>,
+    ) -> Result<Report, Error> {
+        let simulate = self.configuration.simulate;
+        self.simulate_by(device, a, (alpha, beta), b, c, |placed| {
+            // SAFETY: the arguments are the contract's; the lists and maps live as long as the launch. Accesses outside of what
+            // is there, to which a wrong list could lead, are caught by the simulator.
+            unsafe { simulate(placed.map_a.as_mut_ptr(), placed.map_b.as_mut_ptr(), placed.arguments) }
+        })
+    }
+
+    /// As [`simulate`](Self::simulate), by whatever kernel `call` calls, as one thread of the launch.
+    pub(super) fn simulate_by<T: Element, U: Element>(
+        &self,
+        device: &Simulated,
+        a: &BcsrView<'_, T>,
+        (alpha, beta): (f32, f32),
+        b: DenseView<'_, T>,
+        c: &mut DenseViewMut<'_, U>,
+        call: impl Fn(&InMemory) + Sync,
     ) -> Result<Report, Error> {
         self.check_sparse(a)?;
         let mut memory = SimulatedMemory::default();
@@ -46,15 +68,23 @@ impl BcsrPlan {
         };
         let map_a = memory.tensor_map(&self.a_map::<T>(values))?;
         let map_b = memory.tensor_map(&self.b_map::<T>(values, placed_b))?;
-        let (simulate, grid) = (self.configuration.simulate, [self.grid(), 1, 1]);
+        let grid = [self.grid(), 1, 1];
         let report = hopper_sim::launch(self.configuration.spec, grid, memory.get(), device.schedule(), || {
             let arguments = self.arguments(lists, alpha, beta, placed_c);
-            // SAFETY: the arguments are the contract's; the lists and maps live in `memory`. Accesses outside of it, to
-            // which a wrong list could lead, are caught by the simulator.
-            unsafe { simulate(map_a.as_mut_ptr(), map_b.as_mut_ptr(), arguments) }
+            call(&InMemory { map_a, map_b, arguments, values, b: placed_b });
         });
         memory.download(placed_c, c);
         device.add(&report);
         Ok(report)
     }
+}
+
+/// What a simulated launch is given.
+#[cfg_attr(not(feature = "ablation"), allow(dead_code, reason = "only ablation reads operands without maps"))]
+pub(super) struct InMemory {
+    pub(super) map_a: DevicePtr,
+    pub(super) map_b: DevicePtr,
+    pub(super) arguments: Arguments,
+    pub(super) values: DevicePtr,
+    pub(super) b: Placed,
 }

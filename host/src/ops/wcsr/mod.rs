@@ -101,7 +101,7 @@ impl WcsrSpmm {
             return Err(Refusal::Window { window: self.window });
         }
         if self.b_layout != Layout::RowMajor {
-            return Err(Refusal::LayoutOfB { kernel: KERNEL });
+            return Err(Refusal::LayoutOfB { kernel: KERNEL, offered: Layout::RowMajor });
         }
         // Coordinates of tensor copies are signed 32-bit numbers, and the last tile may reach over the edge.
         self.factors().check_sizes(i32::MAX as u64 - 1024)
