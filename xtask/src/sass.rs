@@ -1,14 +1,16 @@
 //! `cargo xtask sass`: a kernel's machine code.
 
-use crate::{Result, check, root, run as run_program, target_dir};
-use hopper_builder::kept::Kept;
+use crate::{Result, all_kept, check, root, run as run_program, target_dir};
 use hopper_builder::{ptxas, tools};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 pub(crate) fn run(kernel: &str) -> Result {
-    let files = check::ptx_files(Kept::of_workspace(root()).folder())?;
+    let mut files = Vec::new();
+    for kept in all_kept() {
+        files.extend(check::ptx_files(kept.folder())?);
+    }
     let ptx = choose(&files, kernel)?;
     let folder = target_dir().join("cubin");
     fs::create_dir_all(&folder)?;

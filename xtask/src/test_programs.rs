@@ -1,6 +1,6 @@
 //! The test programs that use a GPU.
 
-use crate::{Result, cargo, root};
+use crate::{ABLATION, Result, cargo, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -20,6 +20,8 @@ const GPU_MODULE: &str = "suite/gpu.rs";
 pub(crate) fn build(arguments: &[&str]) -> Result<Vec<TestProgram>> {
     let mut command = cargo();
     command.args(["test", "--no-run", "--message-format=json-render-diagnostics"]).args(arguments);
+    // What only a measurement runs is tested, too.
+    command.args(["--features", &format!("hopper-sparse/{ABLATION}")]);
     // cuda-loader's test meets the driver without our library between them.
     command.args(["--package", "cuda-loader", "--test", "cust", "--package", "hopper-sparse"]);
     for test in gpu_tests(&root().join("tests"))? {
