@@ -30,13 +30,13 @@
 //!
 //! ```text
 //! tensor cores   S_3      O_4      S_2      O_3      S_1      O_2  ..
-//! softmax                 P_3               P_2               P_1  ..      two consumers take turns: the other one's
-//!                                                                          products fill the gaps
+//! softmax                 P_3               P_2               P_1  ..      the others' products fill the gaps; two
+//!                                                                          consumers may take turns
 //! ```
 //!
 //! Keys are met from the last to the first: what a causal row does not see comes first, together with the ragged end. Where
 //! Q has two slots the last product of a tile of O runs beside the first of the next, and its store beside the other
-//! consumer's products.
+//! consumers' products.
 //!
 //! # Files
 //!
