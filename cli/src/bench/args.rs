@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use hopper_sparse::Dtype;
 
+use super::load::Load;
 use super::suite::parse_dtype;
 use super::workspace::Cache;
 use crate::args::parse_cols;
@@ -123,6 +124,9 @@ pub struct HowArgs {
     /// Whether launches find their operands in the L2 cache
     #[arg(long, value_enum, default_value_t = Cache::Cold)]
     pub cache: Cache,
+    /// What the card does between samples
+    #[arg(long, value_enum, default_value_t = Load::Lasting)]
+    pub load: Load,
     /// Which GPU, counted from 0
     #[arg(long, value_name = "I", default_value_t = 0)]
     pub device: u32,

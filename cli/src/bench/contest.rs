@@ -1,8 +1,10 @@
 //! One workload: every entrant gets ready and is checked, then those that are right are timed in turn.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::BenchError;
+use super::load::Sizes;
 use super::operands::Verdict;
 use super::record::{Row, Status};
 use super::session::{Progress, Settings};
@@ -12,36 +14,10 @@ use crate::statistics::Summary;
 
 /// Launches of each before its samples are sized.
 const NUM_WARM_UP: usize = 3;
-/// Rounds are run for this long before the first sample counts.
-///
-/// NOTE: a card at its power limit takes a few tenths of a second to find its clock. Without this, the first rounds run at a
-/// clock that no lasting load sees: spreads of 10 to 20 % on an H200.
-const SETTLE: Duration = Duration::from_millis(700);
 /// Rounds that are taken whatever the time limit says.
 const MIN_ROUNDS: usize = 5;
 /// While it settles, each computes for this long before the next does.
 const TURN: Duration = Duration::from_millis(50);
-
-/// How long samples are.
-#[derive(Clone, Copy, Debug)]
-struct Sizes {
-    /// Launches before each, not timed: at least as many,
-    lead: usize,
-    /// and for at least as long.
-    lead_us: f64,
-    /// A sample takes at least this long,
-    least_us: f64,
-    /// or this many launches.
-    most_launches: usize,
-}
-
-/// Samples where all compute in this process: an event resolves about half a microsecond.
-const ALONE: Sizes = Sizes { lead: 0, lead_us: 0.0, least_us: 50.0, most_launches: 32 };
-/// Samples where processes share the device. Between two samples the device changes hands: the first launch after that
-/// finds neither its code nor its address translations in the caches, and a pause of some tenths of a millisecond behind it.
-/// In such pauses the card cools, and short samples find a clock that no lasting load sees: so they are long, and begin under
-/// load.
-const SHARED: Sizes = Sizes { lead: 2, lead_us: 20_000.0, least_us: 40_000.0, most_launches: 4096 };
 
 /// Launches of which a sample consists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +111,7 @@ impl Contender<'_> {
 
 /// Measures the entrants of a workload; a row for each, in their order. What befalls one of them is said in its row.
 pub fn hold(entrants: Vec<Entrant<'_>>, settings: &Settings, progress: &Progress) -> Vec<Row> {
-    let sizes = if entrants.iter().any(|entrant| entrant.process == Process::Own) { SHARED } else { ALONE };
+    let sizes = settings.load.sizes(entrants.iter().any(|entrant| entrant.process == Process::Own));
     let (mut rows, mut contenders) = (Vec::new(), Vec::new());
     for Entrant { mut row, prepare, .. } in entrants {
         match admit(prepare, &mut row, progress) {
@@ -251,9 +227,9 @@ impl Sampling<'_> {
     /// Takes the samples round by round, so that a change of clock or temperature meets every contender alike. Each round
     /// has its own random order: who follows a hot kernel finds a lower clock than who follows a cool one.
     fn rounds(&mut self, contenders: &mut Vec<Contender<'_>>) {
-        let limit = Duration::from_secs_f64(self.settings.max_seconds);
+        let (limit, load) = (Duration::from_secs_f64(self.settings.max_seconds), self.settings.load);
         let start = Instant::now();
-        while start.elapsed() < SETTLE.min(limit) && !contenders.is_empty() {
+        while start.elapsed() < load.settling().min(limit) && !contenders.is_empty() {
             self.random.shuffle(contenders);
             self.step(contenders, |contender| contender.contestant.warm(TURN));
         }
@@ -265,6 +241,7 @@ impl Sampling<'_> {
             }
             self.random.shuffle(contenders);
             self.step(contenders, |contender| {
+                thread::sleep(load.rest());
                 let sample = contender.sample()?;
                 contender.samples.push(sample);
                 Ok(())

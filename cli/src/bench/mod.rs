@@ -22,6 +22,7 @@ mod implementation;
 mod implementations;
 #[cfg(feature = "gpu")]
 mod limits;
+mod load;
 mod machine;
 mod matrix_file;
 mod matrix_sets;

@@ -205,6 +205,8 @@ record! {
     seed: u64,
     /// Whether the operands came from memory (`cold`) or may have been in the cache (`warm`).
     cache: String,
+    /// What the card did between samples: `lasting` or `rested`.
+    load: String,
     /// Samples taken.
     rounds: u64,
     /// Launches in each sample.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::load::Load;
 use super::means::means;
 use super::record::{Row, Status};
 use crate::statistics::geometric_mean;
@@ -131,7 +132,7 @@ fn title(row: &Row) -> String {
     let problem = if row.operation == "attention" { attention_title(row) } else { product_title(row) };
     let peer = if row.peer.is_empty() { "nobody" } else { &row.peer };
     let class = if row.class.is_empty() { String::new() } else { format!(" ({})", row.class) };
-    format!("{}{class}: {problem}, {} cache; speed-up over {peer}", row.workload, row.cache)
+    format!("{}{class}: {problem}, {} cache, {} load; speed-up over {peer}", row.workload, row.cache, load_of(row))
 }
 
 fn attention_title(row: &Row) -> String {
@@ -163,6 +164,11 @@ fn product_title(row: &Row) -> String {
     )
 }
 
+/// What the card did between samples; records that do not say so are from before there was a choice.
+fn load_of(row: &Row) -> &str {
+    if row.load.is_empty() { Load::default().name() } else { &row.load }
+}
+
 /// Two records side by side: a line for each implementation of each workload that both timed.
 pub fn comparison(before: &[Row], after: &[Row]) -> String {
     let mut grid = Grid::default();
@@ -170,8 +176,8 @@ pub fn comparison(before: &[Row], after: &[Row]) -> String {
     let mut ratios = Vec::new();
     for row in after {
         let same = |other: &&Row| {
-            (&other.suite, &other.workload, &other.implementation, &other.cache)
-                == (&row.suite, &row.workload, &row.implementation, &row.cache)
+            (&other.suite, &other.workload, &other.implementation, &other.cache, load_of(other))
+                == (&row.suite, &row.workload, &row.implementation, &row.cache, load_of(row))
         };
         let Some(other) = before.iter().find(same) else { continue };
         let (Some(old), Some(new)) = (other.median_us, row.median_us) else { continue };

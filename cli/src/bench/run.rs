@@ -108,6 +108,7 @@ fn run_suite(suite: &str, args: &HowArgs) -> Result<Outcome, BenchError> {
         rounds: args.rounds as usize,
         max_seconds: args.max_seconds.max(0.0),
         cache: args.cache,
+        load: args.load,
     };
     let progress = Progress;
     let mut session = Session::open(args.commit.as_deref(), args.device);

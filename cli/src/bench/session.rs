@@ -10,6 +10,7 @@ use hopper_sparse::Dtype;
 use super::device::Gpu;
 use super::error::BenchError;
 use super::implementation::Refusal;
+use super::load::Load;
 use super::machine::Machine;
 use super::operands::Operands;
 use super::peer_process::{PeerError, PeerProcess, Script};
@@ -31,6 +32,8 @@ pub struct Settings {
     pub max_seconds: f64,
     /// Whether launches may find their operands in the cache.
     pub cache: Cache,
+    /// What the card does between samples.
+    pub load: Load,
 }
 
 /// What the device can do at most, measured in the same run.
@@ -114,6 +117,7 @@ impl Session {
             operation: workload.problem.operation().to_string(),
             implementation: implementation.to_owned(),
             cache: settings.cache.name().to_owned(),
+            load: settings.load.name().to_owned(),
             peer: workload.peer.clone().unwrap_or_default(),
             copy_gbps: self.limits.copy_gbps,
             dense_tflops: self.limits.dense_tflops(workload.problem.dtype()),
