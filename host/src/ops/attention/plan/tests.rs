@@ -263,7 +263,7 @@ fn nothing_to_do_is_a_plan() {
 #[test]
 fn a_million_keys_are_planned() {
     let pass = pass(&problem(&[1, 1 << 20], &[1 << 20, 1 << 20], (1, 1)).with_window(Window::CAUSAL), 132);
-    assert!(pass.schedule.tiles.iter().any(|tile| tile.num_rows == 1 && tile.end_tile == (1 << 20_u32).div_ceil(80)));
+    assert!(pass.schedule.tiles.iter().any(|tile| tile.num_rows == 1 && tile.end_tile == (1_u32 << 20).div_ceil(80)));
 }
 
 #[test]
