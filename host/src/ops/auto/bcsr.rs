@@ -5,7 +5,7 @@ use kernels_gpu::bcsr::Configuration;
 use super::constants::*;
 use super::cost::{Bound, Cost, Part};
 use super::format::Format;
-use super::model::{Estimate, Problem};
+use super::model::{Estimate, Problem, more_launches};
 use super::survey::{Fit, STAGE_COLS};
 use crate::element::{Dtype, Element};
 use crate::formats::{BcsrView, BlockShape, Layout};
@@ -70,10 +70,11 @@ pub(super) fn estimate(problem: &Problem<'_>, block: BlockShape, fit: &Fit) -> R
         .max(Part { seconds: longest * alone.seconds, ..alone });
     let panel_bytes = problem.num_inner as f64 * tile_n * 2.0 * f64::from(kernel.spec.cluster);
     let passes = (panels / (GROUP_BYTES / panel_bytes.max(1.0)).max(1.0)).max(1.0);
-    let memory = problem.a_traffic(bytes as f64, passes) + problem.b_traffic(fit.num_columns, tile_n * 2.0, panels);
+    let memory = problem.a_traffic(bytes as f64, passes) + problem.b_traffic(fit, tile_n * 2.0, panels);
+    let lines = if problem.question.b_layout == Layout::RowMajor { 8 } else { 1 };
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
-        more_launches: problem.aligned_copy(if problem.question.b_layout == Layout::RowMajor { 8 } else { 1 }),
+        more_launches: more_launches(problem.aligned_copy(lines), false),
         store: problem.store(),
         overlapping: [
             (Bound::Arithmetic, Part::at(operations / busy, TENSOR)),

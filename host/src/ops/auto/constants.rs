@@ -53,13 +53,18 @@ const fn predicted(value: f64) -> Constant {
 
 const BLOCKS: &str = "bench/records/h200/2026-11-30-spmm-blocks.csv";
 const REAL: &str = "bench/records/h200/2026-11-30-real-matrices.csv";
+/// With `2026-11-30-lookalikes-n128.csv`; what is derived from both is of every other matrix in them.
+const LOOKALIKES: &str = "bench/records/h200/2026-11-30-lookalikes.csv";
 
 /// Memory to multiprocessors and back, reading and writing both counted, bytes a second: `copy_gbps`.
 pub(super) const MEMORY: Constant = measured(4.197e12, BLOCKS);
 /// A launch with nothing to wait for, and the events around it, seconds: the fastest products in CSR.
 pub(super) const LAUNCH: Constant = measured(7.6e-6, REAL);
-/// A launch behind another on the same stream, seconds.
-pub(super) const NEXT_LAUNCH: Constant = predicted(3.0e-6);
+/// Memory that a launch takes from its stream and gives back, and the launch that reads it, seconds: sums of parts, copies of B. It is the
+/// allocation that costs: the stream's pool keeps nothing from one launch to the next.
+pub(super) const OWN_MEMORY: Constant = measured(9.1e-5, LOOKALIKES);
+/// A copy of B with aligned lines, bytes a second, reading and writing both counted; larger allocations included.
+pub(super) const COPY: Constant = measured(5.3e11, LOOKALIKES);
 
 /// Products of tiles of at least 128 rows or 512 columns, operations a second: what `BLOCKS` has once C's time is taken off.
 pub(super) const TENSOR: Constant = measured(6.8e14, BLOCKS);
@@ -70,33 +75,52 @@ pub(super) const BLOCKS_FROM_L2: [(usize, Constant); 3] =
 /// A block of up to 64 columns that one worker waits for, seconds: products bound by their longest block row.
 pub(super) const BLOCK_TURN: Constant = measured(1.0e-7, REAL);
 
-/// Rows of B for entries, 16-bit elements, from L1 and L2, bytes a second: bcsstk33, 152 MB in 18 us.
-pub(super) const ENTRIES_16: Constant = superseded(8.2e12, REAL);
-/// The same for f32: bcsstk33, 303 MB in 23 us.
+/// An entry's row of B, 16-bit elements, seconds of all multiprocessors together, at 32, 128 and 256 columns.
+pub(super) const ENTRY_16: [(usize, Constant); 3] =
+    [(32, measured(5.8e-12, LOOKALIKES)), (128, measured(2.25e-11, LOOKALIKES)), (256, measured(2.56e-11, LOOKALIKES))];
+/// Rows of B for entries, f32, from L1 and L2, bytes a second: bcsstk33, 303 MB in 23 us.
 pub(super) const ENTRIES_32: Constant = superseded(1.32e13, REAL);
-/// Rows of B that L1 does not hold, from L2, bytes a second.
-pub(super) const SCATTERED_FROM_L2: Constant = predicted(5.5e12);
+/// A row that takes a whole warp, its part of C included, beside its entries: seconds of all multiprocessors together.
+pub(super) const ROW: Constant = measured(4.8e-10, LOOKALIKES);
 /// An entry of a row that one team works on alone, seconds: cora, citeseer, EVA, ca-GrQc, 67 to 73 ns.
 pub(super) const ENTRY_TURN: Constant = superseded(7.0e-8, REAL);
-/// Warp instructions for a row around its entries, counted in the machine code of `csr_f32`.
-pub(super) const ROW_INSTRUCTIONS: Constant = predicted(190.0);
-/// Warp instructions for four entries, 16-bit elements, counted.
-pub(super) const STEP_INSTRUCTIONS_16: Constant = predicted(92.0);
-/// The same for f32.
-pub(super) const STEP_INSTRUCTIONS_32: Constant = predicted(39.0);
+/// What one multiprocessor takes for windows, all its blocks together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WindowTurns {
+    /// Windows of up to so many rows.
+    pub rows: usize,
+    /// Tiles of so many columns.
+    pub tile_n: usize,
+    /// A tile of C beside its panels, seconds: its entry of the list, its store.
+    pub tile: Constant,
+    /// A panel of 16 columns, seconds, with single columns: its rows of B and their products.
+    pub panel_of_single: Constant,
+    /// The same with groups of eight.
+    pub panel_of_eight: Constant,
+}
 
-/// Warp instructions that a multiprocessor begins, a second: four a cycle at 1.75 GHz.
-pub(super) const ISSUE: f64 = 4.0 * 1.75e9;
+const fn turns(rows: usize, tile_n: usize, tile: f64, [single, eight]: [f64; 2]) -> WindowTurns {
+    let [tile, panel_of_single, panel_of_eight] =
+        [measured(tile, LOOKALIKES), measured(single, LOOKALIKES), measured(eight, LOOKALIKES)];
+    WindowTurns { rows, tile_n, tile, panel_of_single, panel_of_eight }
+}
 
-/// A tensor copy on one multiprocessor's copy engine, however small, seconds: 65 cycles at 1.75 GHz.
-pub(super) const COPY_TURN: Constant = predicted(3.7e-8);
-/// Windows and their rows of B from L2, bytes a second, where a tile has up to 128 and 256 columns.
-pub(super) const WINDOWS_FROM_L2: [(usize, Constant); 2] = [(128, predicted(5.3e12)), (256, predicted(7.7e12))];
-/// A row of B gathered by the threads of one multiprocessor, seconds, where a tile has up to 64, 128 and 256 columns.
-pub(super) const GATHERED_ROW: [(usize, Constant); 3] =
-    [(64, predicted(1.46e-8)), (128, predicted(2.61e-8)), (256, predicted(2.81e-8))];
-/// Products of windows, operations a second: those of blocks less a tenth, since windows have no clusters and eight times the boxes.
-pub(super) const WINDOW_TENSOR: Constant = predicted(6.0e14);
+/// By height, then by width.
+pub(super) const WINDOW_TURNS: [WindowTurns; 7] = [
+    turns(16, 64, 1.21e-7, [7.56e-8, 2.98e-8]),
+    turns(16, 128, 2.07e-7, [1.18e-7, 8.19e-8]),
+    turns(64, 64, 8.15e-7, [1.22e-7, 7.63e-8]),
+    turns(64, 128, 1.20e-6, [1.40e-7, 1.41e-7]),
+    turns(128, 64, 1.03e-6, [3.20e-7, 1.62e-7]),
+    turns(128, 128, 2.13e-6, [2.60e-7, 2.29e-7]),
+    turns(128, 256, 3.12e-6, [3.48e-7, 3.39e-7]),
+];
+
+/// The turns of windows of `rows` rows and tiles of `tile_n` columns, or of the largest.
+pub(super) fn window_turns(rows: usize, tile_n: usize) -> WindowTurns {
+    let found = WINDOW_TURNS.into_iter().find(|turns| rows <= turns.rows && tile_n <= turns.tile_n);
+    found.unwrap_or(WINDOW_TURNS[WINDOW_TURNS.len() - 1])
+}
 
 /// Host memory to device memory, bytes a second: `prepare_ms` over stored bytes.
 pub(super) const UPLOAD: Constant = measured(6.5e9, BLOCKS);

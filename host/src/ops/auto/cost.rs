@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::constants::{Constant, Origin};
+use super::constants::{Constant, LAUNCH, Origin};
 
 /// What a launch can be bound by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +50,9 @@ pub struct Part {
 }
 
 impl Part {
+    /// Nothing.
+    pub(super) const NONE: Self = Self { seconds: 0.0, origin: LAUNCH.origin };
+
     /// So many times a constant of seconds.
     pub(super) fn times(count: f64, constant: Constant) -> Self {
         Self { seconds: count * constant.value, origin: constant.origin }
@@ -77,9 +80,9 @@ impl Part {
 pub struct Cost {
     /// Launches.
     pub launch: Part,
-    /// Launches behind the first: parts that are added up, a copy of B that is aligned.
+    /// What is launched besides, with the memory that it needs: parts that are added up, a copy of B that is aligned.
     pub more_launches: Part,
-    /// C to memory.
+    /// What nothing hides: with blocks C to memory, with CSR what rows cost beside their entries.
     pub store: Part,
     /// What overlaps.
     pub overlapping: [(Bound, Part); 4],

@@ -117,7 +117,7 @@ pub fn recommend(matrix: &CsrPattern, question: &Question) -> Recommendation {
             continue;
         }
         if format == Format::Csr {
-            limit = candidate(csr::estimate(&problem, &rows, rows.num_entries)).seconds();
+            limit = candidate(csr::estimate(&problem, &rows, &least(format, &problem, &rows))).seconds();
         }
         // No entry in two windows: the least that it may store.
         match estimate(&problem, format, &rows, &least(format, &problem, &rows)).map(candidate) {
@@ -132,9 +132,11 @@ pub fn recommend(matrix: &CsrPattern, question: &Question) -> Recommendation {
     let is_settled = open == [Format::Csr] && !found.passed_over.is_empty();
     let fits = (!open.is_empty() && !is_settled).then(|| Fits::of(matrix));
     for format in open {
-        let fit = fits.as_ref().map_or_else(|| least(format, &problem, &rows), |fits| fits.get(format));
-        let fetched = fits.as_ref().map_or(rows.num_entries, Fits::fetched_by_64_rows);
-        let fit = if format == Format::Csr { Fit { num_columns: fetched, ..fit } } else { fit };
+        let fit = match &fits {
+            None => least(format, &problem, &rows),
+            Some(fits) if format == Format::Csr => fits.fetched(rows.num_entries, csr::block_rows(&problem)),
+            Some(fits) => fits.get(format),
+        };
         match estimate(&problem, format, &rows, &fit) {
             Ok(estimate) => found.candidates.push(candidate(estimate)),
             Err(refusal) => found.refused.push(Refused { format, refusal }),
@@ -153,19 +155,22 @@ fn check(problem: &Problem<'_>, format: Format) -> Result<(), Refusal> {
     }
 }
 
-/// What the family's model says where the matrix fits so; of CSR, where windows of 64 rows fetch `fit.num_columns` rows of B.
+/// What the family's model says where the matrix fits so; of CSR, where blocks of threads fetch `fit.num_columns` rows of B.
 fn estimate(problem: &Problem<'_>, format: Format, rows: &Rows, fit: &Fit) -> Result<Estimate, Refusal> {
     match format {
-        Format::Csr => Ok(csr::estimate(problem, rows, fit.num_columns)),
+        Format::Csr => Ok(csr::estimate(problem, rows, fit)),
         Format::Bcsr(block) => bcsr::estimate(problem, block, fit),
         Format::Wcsr(window) => wcsr::estimate(problem, window, fit),
     }
 }
 
-/// The least that a format may store, by the lengths of rows.
+/// The least that a format may store, by the lengths of rows; of CSR the most that it may fetch.
 fn least(format: Format, problem: &Problem<'_>, rows: &Rows) -> Fit {
     let (height, unit) = match format {
-        Format::Csr => return Fit { num_columns: rows.num_entries, ..Fit::default() },
+        Format::Csr => {
+            let (num_columns, num_strays) = (rows.num_entries, rows.num_entries);
+            return Fit { num_columns, num_strays, ..Fit::default() };
+        }
         Format::Bcsr(block) => (block.rows, block.cols),
         Format::Wcsr(window) => (window.rows, crate::formats::PANEL_COLS),
     };
@@ -174,6 +179,7 @@ fn least(format: Format, problem: &Problem<'_>, rows: &Rows) -> Fit {
         num_windows: problem.num_rows.div_ceil(height) as u64,
         num_units: num_columns.div_ceil(unit as u64),
         num_columns,
+        num_strays: 0,
         num_stages: rows.least_stages[usize::from(height == 128)],
         longest: rows.longest.div_ceil(survey::STAGE_COLS),
     }

@@ -1,10 +1,11 @@
 //! What the models of the families share.
 
 use super::Question;
-use super::constants::{CLEAR, LAUNCH, MEMORY, NEXT_LAUNCH, PLACE_ENTRY, PREPARE, UPLOAD};
+use super::constants::{CLEAR, COPY, MEMORY, OWN_MEMORY, PLACE_ENTRY, PREPARE, UPLOAD};
 use super::cost::{Cost, Part};
 use super::device::DeviceDescription;
 use super::format::Format;
+use super::survey::Fit;
 use crate::formats::CsrPattern;
 
 /// The multiprocessors of the device that the rates were measured on.
@@ -71,10 +72,14 @@ impl<'a> Problem<'a> {
         self.question.num_cols.div_ceil(tile_n) as f64
     }
 
+    /// Bytes of C.
+    pub(super) fn c_bytes(&self) -> f64 {
+        self.num_rows as f64 * self.num_cols() * self.question.output.size_bytes() as f64
+    }
+
     /// C, written once.
     pub(super) fn store(&self) -> Part {
-        let bytes = self.num_rows as f64 * self.num_cols() * self.question.output.size_bytes() as f64;
-        Part::at(bytes, MEMORY)
+        Part::at(self.c_bytes(), MEMORY)
     }
 
     /// Bytes of A from memory: once where it stays in L2, else once for each of so many passes.
@@ -82,15 +87,13 @@ impl<'a> Problem<'a> {
         if bytes <= self.device().resident_bytes() { bytes } else { bytes * passes }
     }
 
-    /// Bytes of B from memory, of which `passes` parts of `width_bytes` a row are used in turn and each of which `fetched` rows:
-    /// each row once where a part stays in L2, else each time that a window fetches it.
-    pub(super) fn b_traffic(&self, fetched: u64, width_bytes: f64, passes: f64) -> f64 {
-        let part = self.num_inner as f64 * width_bytes;
-        let rows = if part <= self.device().resident_bytes() {
-            (fetched as f64).min(self.num_inner as f64)
-        } else {
-            fetched as f64
-        };
+    /// Bytes of B from memory, of which `passes` parts of `width_bytes` a row are used in turn and each of which `fit` says how
+    /// often windows fetch its rows: each row once, and where a part does not stay in L2 each stray one again.
+    pub(super) fn b_traffic(&self, fit: &Fit, width_bytes: f64, passes: f64) -> f64 {
+        let (fetched, inner) = (fit.num_columns as f64, self.num_inner as f64);
+        let stays = inner * width_bytes <= self.device().resident_bytes();
+        let strays = if stays || fetched == 0.0 { 0.0 } else { fit.num_strays as f64 / fetched };
+        let rows = fetched.min(inner) + strays * (fetched - inner).max(0.0);
         rows * (width_bytes * passes).min(self.num_cols() * self.element_bytes())
     }
 
@@ -114,15 +117,14 @@ impl<'a> Problem<'a> {
         Part { seconds: part.seconds * MEASURED_WITH, ..part }
     }
 
-    /// A launch that copies B, where its lines are no multiple of `columns` elements and tensor copies cannot read it; a B
-    /// without gaps is assumed.
+    /// A copy of B, where its lines are no multiple of `columns` elements and tensor copies cannot read it; a B without gaps is
+    /// assumed.
     pub(super) fn aligned_copy(&self, columns: usize) -> Part {
         if self.question.num_cols.is_multiple_of(columns) {
-            return Part { seconds: 0.0, origin: LAUNCH.origin };
+            return Part::NONE;
         }
         let padded = self.question.num_cols.next_multiple_of(columns);
-        let bytes = self.num_inner as f64 * (self.question.num_cols + padded) as f64 * self.element_bytes();
-        Part { seconds: NEXT_LAUNCH.value + bytes / MEMORY.value, origin: NEXT_LAUNCH.origin }
+        Part::at(self.num_inner as f64 * (self.question.num_cols + padded) as f64 * self.element_bytes(), COPY)
     }
 
     /// Seconds to put the entries into blocks or windows of so many bytes and to bring these to the device.
@@ -130,4 +132,9 @@ impl<'a> Problem<'a> {
         let placing = self.num_entries as f64 * PLACE_ENTRY.value / self.threads();
         PREPARE.value + placing + bytes as f64 * (1.0 / CLEAR.value + 1.0 / UPLOAD.value)
     }
+}
+
+/// What a launch needs beside the kernel: a copy of B, or room for the sums of parts.
+pub(super) fn more_launches(copy: Part, is_split: bool) -> Part {
+    if is_split || copy.seconds > 0.0 { Part::times(1.0, OWN_MEMORY).and(copy) } else { Part::NONE }
 }

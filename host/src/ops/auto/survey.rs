@@ -20,6 +20,9 @@ const SURVEY_ROWS: usize = 128;
 /// Heights of blocks and windows, each a multiple of the one before.
 const HEIGHTS: [usize; 4] = [8, 16, 64, SURVEY_ROWS];
 
+/// How far apart columns are that windows which follow one another may find in L2 without being the same: the rows of two windows.
+const NEAR: u32 = 128;
+
 /// What the lengths of rows say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rows {
@@ -28,8 +31,6 @@ pub(super) struct Rows {
     pub longest: u64,
     /// Rows that have an entry.
     pub occupied: u64,
-    /// Entries of four, each row padded to whole ones: steps of the CSR kernels.
-    pub steps: u64,
     /// Stages of 64 columns that windows of 64 and of 128 rows store at least: those of each window's longest row.
     pub least_stages: [u64; 2],
 }
@@ -43,7 +44,6 @@ impl Rows {
                 num_entries: one.num_entries + other.num_entries,
                 longest: one.longest.max(other.longest),
                 occupied: one.occupied + other.occupied,
-                steps: one.steps + other.steps,
                 least_stages: [
                     one.least_stages[0] + other.least_stages[0],
                     one.least_stages[1] + other.least_stages[1],
@@ -62,7 +62,6 @@ impl Rows {
             let half = &mut halves[usize::from(row - begin >= SURVEY_ROWS / 2)];
             *half = len.max(*half);
             found.occupied += u64::from(len > 0);
-            found.steps += len.div_ceil(4);
         }
         found.longest = halves[0].max(halves[1]);
         let stages = halves.map(|longest| longest.div_ceil(STAGE_COLS));
@@ -80,6 +79,8 @@ pub struct Fit {
     pub num_units: u64,
     /// Columns of the matrix that are stored, added up over windows or block rows: rows of B that are fetched for each tile of columns.
     pub num_columns: u64,
+    /// Those of them that are not near a column of the window before, which L2 may have lost where B does not stay in it.
+    pub num_strays: u64,
     /// Stages of 64 columns, each window padded to whole ones.
     pub num_stages: u64,
     /// Stages of the window or block row that has the most.
@@ -98,7 +99,7 @@ impl Fit {
             }
         };
         let num_stages = num_columns.div_ceil(STAGE_COLS);
-        Self { num_windows: 1, num_units, num_columns, num_stages, longest: num_stages }
+        Self { num_windows: 1, num_units, num_columns, num_strays: 0, num_stages, longest: num_stages }
     }
 
     fn join(self, other: Self) -> Self {
@@ -106,6 +107,7 @@ impl Fit {
             num_windows: self.num_windows + other.num_windows,
             num_units: self.num_units + other.num_units,
             num_columns: self.num_columns + other.num_columns,
+            num_strays: self.num_strays + other.num_strays,
             num_stages: self.num_stages + other.num_stages,
             longest: self.longest.max(other.longest),
         }
@@ -118,8 +120,7 @@ const SHIFTS: [u32; 6] = [0, 3, 4, 5, 6, 7];
 /// How every shape of blocks and windows fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fits {
-    /// By [`HEIGHTS`], then by [`SHIFTS`].
-    found: [[Fit; SHIFTS.len()]; HEIGHTS.len()],
+    found: Counted,
 }
 
 impl Fits {
@@ -131,12 +132,28 @@ impl Fits {
             .with_min_len(16)
             .map_init(Scratch::default, |scratch, window| scratch.fit(matrix, window))
             .reduce(Counted::default, Counted::join);
-        Self { found: found.0 }
+        Self { found }
     }
 
-    /// Rows of B that windows of 64 rows fetch, each window each of its columns once.
-    pub(super) fn fetched_by_64_rows(&self) -> u64 {
-        self.get(Format::Wcsr(WindowShape { rows: 64, group: 1 })).num_columns
+    /// How rows of B are fetched by blocks of so many rows, each of its columns once: between the heights that were counted, and from single
+    /// rows on, by the power of the height that joins them.
+    pub(super) fn fetched(&self, num_entries: u64, rows: usize) -> Fit {
+        let (mut below, mut fetched) = ((1, num_entries as f64), num_entries as f64);
+        for height in HEIGHTS {
+            let columns = self.get(Format::Wcsr(WindowShape { rows: height, group: 1 })).num_columns as f64;
+            if rows > below.0 && below.1 > 0.0 {
+                let place = (rows.min(height) as f64 / below.0 as f64).ln() / (height as f64 / below.0 as f64).ln();
+                fetched = below.1 * (columns / below.1).powf(place);
+            }
+            below = (height, columns);
+        }
+        Fit { num_columns: fetched as u64, num_strays: (fetched * self.stray()) as u64, ..Fit::default() }
+    }
+
+    /// The share of a window's columns that are not near one of the window before, 0 to 1: of 64 rows and the 64 before. A mesh's
+    /// and a band's windows move on by as many columns as rows, wherever their bands lie; a graph's columns are anywhere.
+    fn stray(&self) -> f64 {
+        if self.found.followers == 0 { 0.0 } else { self.found.strays as f64 / self.found.followers as f64 }
     }
 
     /// How `format` fits; nothing of CSR.
@@ -149,19 +166,41 @@ impl Fits {
         let places =
             (HEIGHTS.iter().position(|&height| rows == height), SHIFTS.iter().position(|&shift| group == 1 << shift));
         let (Some(height), Some(shift)) = places else { return Fit::default() };
-        self.found[height][shift]
+        let fit = self.found.fits[height][shift];
+        Fit { num_strays: (fit.num_columns as f64 * self.stray()) as u64, ..fit }
     }
 }
 
-#[derive(Clone, Copy, Default)]
-struct Counted([[Fit; SHIFTS.len()]; HEIGHTS.len()]);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counted {
+    /// By [`HEIGHTS`], then by [`SHIFTS`].
+    fits: [[Fit; SHIFTS.len()]; HEIGHTS.len()],
+    /// Columns of the lower windows of 64 rows, and those of them that are not within [`NEAR`] of one of the upper windows.
+    followers: u64,
+    strays: u64,
+}
 
 impl Counted {
     fn join(mut self, other: Self) -> Self {
-        for (mine, theirs) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
+        for (mine, theirs) in self.fits.iter_mut().flatten().zip(other.fits.iter().flatten()) {
             *mine = mine.join(*theirs);
         }
+        self.followers += other.followers;
+        self.strays += other.strays;
         self
+    }
+
+    /// Counts how far one window's columns follow those of the window before, both ascending.
+    fn follow(&mut self, before: &[u32], columns: &[u32]) {
+        let mut at = 0;
+        for &column in columns {
+            while before.get(at).is_some_and(|&near| near < column.saturating_sub(NEAR)) {
+                at += 1;
+            }
+            let is_near = before.get(at).is_some_and(|&near| near <= column.saturating_add(NEAR));
+            self.strays += u64::from(!is_near);
+        }
+        self.followers += columns.len() as u64;
     }
 }
 
@@ -218,9 +257,12 @@ impl Scratch {
                 unions.ends.push(unions.columns.len());
                 for (shift_index, &shift) in SHIFTS.iter().enumerate().filter(|(_, shift)| is_offered(height, **shift))
                 {
-                    let found = &mut counted.0[height_index][shift_index];
+                    let found = &mut counted.fits[height_index][shift_index];
                     *found = found.join(Fit::of_window(shrink(unions.get(place), shift), formats_of(shift)));
                 }
+            }
+            if height == 64 && self.unions.ends.len() == 2 {
+                counted.follow(self.unions.get(0), self.unions.get(1));
             }
         }
         counted

@@ -1,11 +1,11 @@
-//! The model of WCSR: dense windows, gathered rows of B, wide windows split evenly.
+//! The model of WCSR: what a multiprocessor takes for a tile and for a panel, wide windows split evenly.
 
-use kernels_gpu::wcsr::Configuration;
+use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration};
 
 use super::constants::*;
 use super::cost::{Bound, Cost, Part};
 use super::format::Format;
-use super::model::{Estimate, Problem};
+use super::model::{Estimate, Problem, more_launches};
 use super::survey::{Fit, STAGE_COLS};
 use crate::element::{Dtype, Element};
 use crate::formats::{WcsrView, WindowShape};
@@ -15,10 +15,6 @@ use half::{bf16, f16};
 
 /// The shortest part of a window, in stages.
 const LEAST_PART: f64 = 4.0;
-
-/// Rows of a window that a product takes the time of, at least: of narrower ones the window is WGMMA's N, and N = 8 and 16 are predicted to
-/// take what N = 32 takes.
-const LEAST_PRODUCT_ROWS: f64 = 32.0;
 
 /// Columns of a chunk of B, which copies of eight rows read whole.
 const CHUNK: usize = 64;
@@ -68,32 +64,33 @@ pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) ->
     let shared = (fit.num_units as f64 * crate::formats::PANEL_COLS as f64 / stage_cols).ceil();
     let num_stages = if kernel.most_windows > 1 { shared } else { fit.num_stages as f64 };
     let stages = num_stages * panels;
-    let l2_bytes = stages * (rows + tile_n) * stage_cols * 2.0;
     let operations = stages * 2.0 * rows * stage_cols * tile_n;
-    let idle = rows.max(LEAST_PRODUCT_ROWS) / rows;
 
     // A window wider than a worker's share of all windows is split.
-    let workers = f64::from(problem.device().num_multiprocessors.max(1) * kernel.blocks);
+    let workers = f64::from(problem.device().num_multiprocessors.max(1) * most_blocks(kernel));
     let part = (num_stages / workers).max(LEAST_PART).ceil();
     let is_split = fit.longest as f64 > part;
-    let longest = (fit.longest as f64).min(part);
-    let tiles = if is_split { workers } else { fit.num_windows as f64 * panels };
-    let busy = problem.busy_share(tiles);
-    let per_multiprocessor = stages / problem.workers(tiles);
-    let turn = fetch_turn(window, kernel);
-    let chain = Part::times(per_multiprocessor.max(longest) * turn.0, turn.1);
+    let longest = (fit.longest as f64).min(part) * kernel.stage_panels as f64;
+    let tiles = fit.num_windows as f64 * panels;
+    let workers = problem.workers(if is_split { workers } else { tiles });
+    let turns = window_turns(window.rows, kernel.tile_n);
+    let panel = if window.group == 1 { turns.panel_of_single } else { turns.panel_of_eight };
+    let chain = Part::times(tiles / workers, turns.tile)
+        .and(Part::times((fit.num_units as f64 * panels / workers).max(longest), panel));
 
-    let memory = problem.a_traffic(bytes as f64, panels) + problem.b_traffic(fit.num_columns, tile_n * 2.0, panels);
+    let memory =
+        problem.a_traffic(bytes as f64, panels) + problem.b_traffic(fit, tile_n * 2.0, panels) + problem.c_bytes();
     let copy = problem.aligned_copy(if window.group == 8 { CHUNK } else { 8 });
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
-        more_launches: if is_split { copy.and(Part::times(1.0, NEXT_LAUNCH)) } else { copy },
-        store: problem.store(),
+        more_launches: more_launches(copy, is_split),
+        // Each tile's is a part of its turn.
+        store: Part::NONE,
         overlapping: [
             (Bound::Chain, chain),
-            (Bound::Gather, Part::at(l2_bytes / busy, by_width(WINDOWS_FROM_L2, kernel.tile_n))),
+            (Bound::Gather, Part::NONE),
             (Bound::Memory, Part::at(memory, MEMORY)),
-            (Bound::Arithmetic, Part::at(operations * idle / busy, WINDOW_TENSOR)),
+            (Bound::Arithmetic, Part::NONE),
         ],
     };
     Ok(Estimate {
@@ -108,11 +105,8 @@ pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) ->
     })
 }
 
-/// How often one multiprocessor does what for a stage: copies of V and of eight rows, or rows that threads gather.
-fn fetch_turn(window: WindowShape, kernel: &Configuration) -> (f64, Constant) {
-    if window.group == 8 {
-        let of_v = (window.rows * kernel.stage_panels).div_ceil(256) as f64;
-        return (of_v + STAGE_COLS as f64 / 8.0, COPY_TURN);
-    }
-    (STAGE_COLS as f64, by_width(GATHERED_ROW, kernel.tile_n))
+/// The most blocks that a multiprocessor has of any kernel for such windows, by which they are split.
+fn most_blocks(kernel: &Configuration) -> u32 {
+    let same = |other: &&Configuration| (other.window_rows, other.group) == (kernel.window_rows, kernel.group);
+    CONFIGURATIONS.iter().filter(same).map(|other| other.blocks).max().unwrap_or(kernel.blocks)
 }
