@@ -111,7 +111,7 @@ impl Contender<'_> {
 
 /// Measures the entrants of a workload; a row for each, in their order. What befalls one of them is said in its row.
 pub fn hold(entrants: Vec<Entrant<'_>>, settings: &Settings, progress: &Progress) -> Vec<Row> {
-    let sizes = settings.load.sizes(entrants.iter().any(|entrant| entrant.process == Process::Own));
+    let sizes = settings.load.sizes(entrants.iter().map(|entrant| entrant.process));
     let (mut rows, mut contenders) = (Vec::new(), Vec::new());
     for Entrant { mut row, prepare, .. } in entrants {
         match admit(prepare, &mut row, progress) {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::contest::Process;
+
 /// What the card does between samples: a card at its power limit takes a lower clock under lasting load than after a rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Load {
@@ -32,8 +34,8 @@ const ALONE: Sizes = Sizes { lead: 0, lead_us: 0.0, least_us: 50.0, most_launche
 /// In such pauses the card cools, and short samples find a clock that no lasting load sees: so they are long, and begin under
 /// load.
 const SHARED: Sizes = Sizes { lead: 2, lead_us: 20_000.0, least_us: 40_000.0, most_launches: 4096 };
-/// Samples after a rest: launches that find code and address translations in the caches again, then a few milliseconds, in
-/// which an H200 keeps its clock.
+/// Samples after a rest: launches that find code and address translations in the caches again, then a few milliseconds. How soon a
+/// card's clock falls was not measured.
 const RESTED: Sizes = Sizes { lead: 2, lead_us: 0.0, least_us: 5_000.0, most_launches: 4096 };
 
 impl Load {
@@ -45,12 +47,12 @@ impl Load {
         }
     }
 
-    /// How long samples are; `shared` where several processes compute.
-    pub(super) fn sizes(self, shared: bool) -> Sizes {
-        match (self, shared) {
-            (Self::Rested, _) => RESTED,
-            (Self::Lasting, true) => SHARED,
-            (Self::Lasting, false) => ALONE,
+    /// How long samples are of those who compute in these processes.
+    pub(super) fn sizes(self, mut processes: impl Iterator<Item = Process>) -> Sizes {
+        match self {
+            Self::Rested => RESTED,
+            Self::Lasting if processes.any(|process| process == Process::Own) => SHARED,
+            Self::Lasting => ALONE,
         }
     }
 
