@@ -1,18 +1,19 @@
 //! The library's block-sparse product, by kernels that lack a part each. Feature `ablation`.
 
-use core::marker::PhantomData;
-
-use hopper_sparse::formats::BlockShape;
-use hopper_sparse::ops::bcsr::{AblationPrepared, BcsrSpmm};
+use hopper_sparse::gpu::{DeviceDenseView, DeviceDenseViewMut, Stream};
+use hopper_sparse::ops::bcsr::AblationPrepared;
 use hopper_sparse::{Element, Error};
 use kernels_gpu::ablation::{CONFIGURATIONS, Configuration};
 
 use crate::bench::elements::with_dtype;
 use crate::bench::error::BenchError;
 use crate::bench::implementation::{Implementation, Place, Prepared, Refusal};
-use crate::bench::product_operands::{ProductOperands, device_views, product_flops};
+use crate::bench::our_product::{OurProduct, PreparedA};
+use crate::bench::product_operands::ProductOperands;
 use crate::bench::workload::Product;
 use crate::bench::workspace::Workspace;
+
+use super::ours_spmm_bcsr::problem;
 
 /// One of the kernels.
 pub struct Ablation {
@@ -83,66 +84,31 @@ impl Ablation {
         &self,
         workspace: &'a Workspace<'a, ProductOperands>,
     ) -> Result<Box<dyn Prepared + 'a>, BenchError> {
-        let (gpu, sets) = workspace.on_device();
+        let (gpu, _) = workspace.on_device();
         let operands = workspace.operands();
         let (Some(a), Some(configuration)) = (operands.bcsr_view::<T>(), self.configuration()) else {
             return Err(BenchError::Refused(Refusal::NotBlocks));
         };
         let problem = problem(&operands.product, a.block);
         let plan = problem.plan_ablation(&a, gpu.device().num_multiprocessors(), configuration).map_err(Error::from)?;
-        let (prepared, num_stored) = (plan.prepare(gpu.device(), &a)?, a.values.len() as u64);
-        let mut all = AblatedProduct::<T, U> { workspace, prepared, num_stored, output: PhantomData };
-        // The tensor map of each B is made on first use, and that is part of preparation.
-        for set in 0..sets.len() {
-            all.launch(set)?;
-        }
-        gpu.synchronize()?;
-        Ok(Box::new(all))
+        let prepared = plan.prepare(gpu.device(), &a)?;
+        Ok(Box::new(OurProduct::<_, T, U>::new(workspace, prepared, a.values.len() as u64).with_maps()?))
     }
 }
 
-fn problem(product: &Product, block: BlockShape) -> BcsrSpmm {
-    BcsrSpmm {
-        num_rows: product.m,
-        num_inner: product.k,
-        num_cols: product.n,
-        block,
-        dtype: product.dtype,
-        output: product.c_dtype,
-        b_layout: product.b_layout,
-        c_layout: product.c_layout,
-    }
-}
-
-/// What is prepared, and how much of A it multiplies.
-struct AblatedProduct<'a, T: Element, U> {
-    workspace: &'a Workspace<'a, ProductOperands>,
-    prepared: AblationPrepared<T>,
-    num_stored: u64,
-    output: PhantomData<U>,
-}
-
-impl<T: Element, U: Element> Prepared for AblatedProduct<'_, T, U> {
-    fn launch(&mut self, set: usize) -> Result<(), BenchError> {
-        let (gpu, sets) = self.workspace.on_device();
-        // SAFETY: the set is the workload's, whose types are T and U, on the device that this was prepared on. It outlives
-        // `self`, and all work is on the one stream, which is waited for before a set is read or filled from elsewhere.
-        unsafe {
-            let (b, mut c) = device_views::<T, U>(&self.workspace.operands().product, &sets[set])?;
-            Ok(self.prepared.launch(gpu.stream(), 1.0, b, 0.0, &mut c)?)
-        }
+impl<T: Element> PreparedA<T> for AblationPrepared<T> {
+    fn num_bytes(&self) -> usize {
+        self.num_bytes()
     }
 
-    fn flops(&self) -> u64 {
-        product_flops(self.num_stored, self.workspace.operands().product.n)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.prepared.num_bytes() as u64 + self.workspace.operands().product.dense_bytes()
-    }
-
-    fn choice(&self) -> String {
-        self.prepared.to_string()
+    unsafe fn multiply<U: Element>(
+        &self,
+        stream: &Stream,
+        b: DeviceDenseView<'_, T>,
+        c: &mut DeviceDenseViewMut<'_, U>,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(stream, 1.0, b, 0.0, c) }
     }
 }
 

@@ -43,7 +43,8 @@ impl Implementation<ProductOperands> for Bcsr {
     }
 }
 
-fn problem(product: &Product, block: BlockShape) -> BcsrSpmm {
+/// A workload's product, with A in blocks of this shape.
+pub(super) fn problem(product: &Product, block: BlockShape) -> BcsrSpmm {
     BcsrSpmm {
         num_rows: product.m,
         num_inner: product.k,
@@ -70,5 +71,5 @@ fn prepare<'a, T: Element, U: Element>(
     let product = &workspace.operands().product;
     let plan = problem(product, a.block).plan(a, gpu.device().num_multiprocessors()).map_err(Error::from)?;
     let prepared = AutoPrepared::Bcsr(plan.prepare(gpu.device(), a)?);
-    Ok(Box::new(OurProduct::<T, U>::new(workspace, prepared, a.values.len() as u64).with_maps()?))
+    Ok(Box::new(OurProduct::<_, T, U>::new(workspace, prepared, a.values.len() as u64).with_maps()?))
 }

@@ -54,5 +54,5 @@ fn prepare<'a, T: Element, U: Element>(
     let a = operands.csr_view::<T>();
     let plan = problem(&operands.product).plan(&a).map_err(Error::from)?;
     let prepared = AutoPrepared::Csr(plan.prepare(gpu.device(), &a)?);
-    Ok(Box::new(OurProduct::<T, U>::new(workspace, prepared, plan.num_entries() as u64)))
+    Ok(Box::new(OurProduct::<_, T, U>::new(workspace, prepared, plan.num_entries() as u64)))
 }

@@ -62,7 +62,7 @@ impl Wcsr {
         let a = windows.view();
         let plan = self.problem(&operands.product).plan(&a, gpu.device().num_multiprocessors()).map_err(Error::from)?;
         let prepared = AutoPrepared::Wcsr(plan.prepare(gpu.device(), &a)?);
-        Ok(Box::new(OurProduct::<T, U>::new(workspace, prepared, a.values.len() as u64).with_maps()?))
+        Ok(Box::new(OurProduct::<_, T, U>::new(workspace, prepared, a.values.len() as u64).with_maps()?))
     }
 }
 
