@@ -1,4 +1,5 @@
-//! One workload: every entrant gets ready and is checked, then those that are right are timed in turn.
+//! One workload: every entrant gets ready and is checked, then those that are right, and peers that are nearly so, are timed in
+//! turn.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -93,7 +94,7 @@ pub enum Process {
     Own,
 }
 
-/// One that gave a right result, and its samples.
+/// One that is timed, and its samples.
 struct Contender<'a> {
     row: usize,
     contestant: Box<dyn Contestant + 'a>,
@@ -129,7 +130,7 @@ pub fn hold(entrants: Vec<Entrant<'_>>, settings: &Settings, progress: &Progress
         summarise(&mut rows[contender.row], contender);
     }
     add_speedups(&mut rows);
-    for row in rows.iter().filter(|row| row.status == Status::Right) {
+    for row in rows.iter().filter(|row| row.status.is_timed()) {
         progress.line(&format!(
             "  {}: {:.1} us, spread {:.1} %, speed-up {}",
             row.implementation,
@@ -141,7 +142,7 @@ pub fn hold(entrants: Vec<Entrant<'_>>, settings: &Settings, progress: &Progress
     rows
 }
 
-/// Gets an entrant ready and checks its result; `None` where that is wrong.
+/// Gets an entrant ready and checks its result; `None` where that is not to be timed.
 fn admit<'a>(
     prepare: Prepare<'a>,
     row: &mut Row,
@@ -157,14 +158,21 @@ fn admit<'a>(
     let verdict = contestant.check()?;
     row.error = Some(verdict.error);
     row.error_limit = Some(verdict.limit);
-    if !verdict.is_right() {
-        row.status = Status::Wrong;
+    row.status = match verdict.is_right() {
+        true => Status::Right,
+        false if is_peer(row) && verdict.is_near() => Status::Near,
+        false => Status::Wrong,
+    };
+    if row.status != Status::Right {
         row.note = verdict.to_string();
+    }
+    if !row.status.is_timed() {
         progress.complain(&format!("{} on {}: {verdict}", row.implementation, row.workload));
         return Ok(None);
     }
     contestant.begin_timing()?;
-    progress.line(&format!("  {}: right, prepared in {:.1} ms", row.implementation, row.prepare_ms.unwrap_or(0.0)));
+    let (name, status) = (&row.implementation, row.status.name());
+    progress.line(&format!("  {name}: {status}, prepared in {:.1} ms", row.prepare_ms.unwrap_or(0.0)));
     Ok(Some(contestant))
 }
 

@@ -27,8 +27,9 @@ pub(super) struct Sizes {
     pub most_launches: usize,
 }
 
-/// Samples where all compute in this process: an event resolves about half a microsecond.
-const ALONE: Sizes = Sizes { lead: 0, lead_us: 0.0, least_us: 50.0, most_launches: 32 };
+/// Samples where all compute in this process. An event resolves about half a microsecond, and the two events of a sample with the
+/// start of its first launch take some 7 us on an H200, which is to be no part of what a launch takes.
+const ALONE: Sizes = Sizes { lead: 0, lead_us: 0.0, least_us: 1000.0, most_launches: 64 };
 /// Samples where processes share the device. Between two samples the device changes hands: the first launch after that
 /// finds neither its code nor its address translations in the caches, and a pause of some tenths of a millisecond behind it.
 /// In such pauses the card cools, and short samples find a clock that no lasting load sees: so they are long, and begin under

@@ -70,7 +70,23 @@ pub enum Finding {
     Numbers,
 }
 
+/// A peer is timed whose error is less than so many times what is allowed.
+///
+/// NOTE: the bound is that of this library. A peer that sums in another order, or rounds once more, may be beyond it by a little
+/// where it is no less useful, and leaving it out would make the contest easier.
+pub const NEAR: f64 = 2.0;
+
 impl Verdict {
+    /// Whether the result is beyond the bound by less than [`NEAR`] times.
+    pub fn is_near(&self) -> bool {
+        use reference::Verdict::{ElementTooFar, TooFar};
+        match self.finding {
+            Finding::Rows(TooFar { found, allowed } | ElementTooFar { found, allowed, .. }) => found < NEAR * allowed,
+            Finding::Rows(_) | Finding::Unwritten(_) => false,
+            Finding::Numbers => self.error < NEAR * self.limit,
+        }
+    }
+
     /// Whether the result may be called right.
     pub fn is_right(&self) -> bool {
         match self.finding {
@@ -94,5 +110,23 @@ impl fmt::Display for Verdict {
                 write!(f, "{word}: the relative error is {error:.2e}, and {limit:.2e} is allowed")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearly_right_is_less_than_twice_what_is_allowed() {
+        let verdict = |finding| Verdict { error: 1.0, limit: 3.0, finding };
+        let off_by = |found| Finding::Rows(reference::Verdict::ElementTooFar { found, allowed: 2.0, at: (0, 0) });
+        assert!(verdict(off_by(3.9)).is_near());
+        for finding in [off_by(4.0), off_by(f64::NAN), Finding::Unwritten(1)] {
+            assert!(!verdict(finding).is_near(), "{finding:?}");
+        }
+        let special = reference::Verdict::WrongSpecials { count: 1, at: (0, 0) };
+        assert!(!verdict(Finding::Rows(special)).is_near());
+        assert!(!Verdict { error: 6.0, limit: 3.0, finding: Finding::Numbers }.is_near());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::record::{Row, Status};
+use super::record::Row;
 
 /// Height of a line of text, and of a bar with the space above it.
 const LINE: usize = 20;
@@ -13,13 +13,12 @@ const LONGEST: f64 = 520.0;
 /// Width of the picture: the longest bar and a number behind it.
 const WIDTH: usize = 830;
 
-/// The bars of every workload whose result was right, one below the other; each workload has a scale of its own.
+/// The bars of every implementation that was timed, one below the other; each workload has a scale of its own.
 pub fn bars(rows: &[Row]) -> String {
     let mut body = String::new();
     let mut y = LINE;
     for group in rows.chunk_by(|left, right| left.workload == right.workload) {
-        let timed =
-            || group.iter().filter(|row| row.status == Status::Right).filter_map(|row| Some((row, row.tflops?)));
+        let timed = || group.iter().filter(|row| row.status.is_timed()).filter_map(|row| Some((row, row.tflops?)));
         let most = timed().map(|(_, tflops)| tflops).fold(0.0, f64::max);
         let _ = writeln!(
             body,
@@ -63,6 +62,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::Status;
     use super::*;
 
     #[test]

@@ -13,6 +13,9 @@ pub enum Status {
     /// Its result is right, and it was timed.
     #[default]
     Right,
+    /// A peer's result that is beyond the bound, though by less than [`NEAR`](super::operands::NEAR) times: it was timed, and the
+    /// note says by how much.
+    Near,
     /// Its result is wrong; it was not timed.
     Wrong,
     /// It does not take the workload.
@@ -22,12 +25,18 @@ pub enum Status {
 }
 
 impl Status {
-    const ALL: [Self; 4] = [Self::Right, Self::Wrong, Self::Refused, Self::Failed];
+    const ALL: [Self; 5] = [Self::Right, Self::Near, Self::Wrong, Self::Refused, Self::Failed];
+
+    /// Whether it was timed.
+    pub fn is_timed(self) -> bool {
+        matches!(self, Self::Right | Self::Near)
+    }
 
     /// The word in the records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Right => "right",
+            Self::Near => "near",
             Self::Wrong => "wrong",
             Self::Refused => "refused",
             Self::Failed => "failed",

@@ -56,8 +56,11 @@ pub fn table(rows: &[Row]) -> String {
         grid.push(head.map(str::to_owned));
         for row in group {
             match row.status {
-                Status::Right => grid.push([
-                    row.implementation.clone(),
+                status if status.is_timed() => grid.push([
+                    match status {
+                        Status::Near => format!("{} (beyond the bound)", row.implementation),
+                        _ => row.implementation.clone(),
+                    },
                     number(row.median_us, 1),
                     number(row.min_us, 1),
                     percent(row.spread_pct, 1.0),

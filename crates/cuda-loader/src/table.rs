@@ -217,6 +217,11 @@ newer_functions! {
     cuGetErrorName(code: c_uint, text: *mut *const c_char);
     cuGetErrorString(code: c_uint, text: *mut *const c_char);
     cuLaunchKernelEx(config: *const CUlaunchConfig, f: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void);
+    cuMemAllocFromPoolAsync(pointer: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream);
+    cuMemPoolCreate(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps);
+    cuMemPoolDestroy(pool: CUmemoryPool);
+    cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void);
+    cuMemPoolTrimTo(pool: CUmemoryPool, bytes_to_keep: usize);
     cuTensorMapEncodeTiled(
         map: *mut CUtensorMap, element: CUtensorMapDataType, rank: c_uint, address: *mut c_void,
         dims: *const u64, strides: *const u64, box_dims: *const c_uint, element_strides: *const c_uint,

@@ -7,6 +7,7 @@ use cuda_loader::types::{CUDA_MEMCPY2D, CUmemorytype};
 use cust::stream::Stream;
 
 use super::copy::Lines;
+use super::device::Device;
 use super::error::{GpuError, check};
 use super::scratch::Scratch;
 use super::view::DeviceDenseView;
@@ -22,9 +23,10 @@ pub(crate) struct AlignedCopy<'s, T> {
 }
 
 impl<'s, T: Element> AlignedCopy<'s, T> {
-    /// Copies `matrix`, on `stream`, to lines of a multiple of `line_bytes` bytes, up to 256, all of which are allocated; what is
-    /// behind the end of a line of the matrix is undefined. The stream's context must be current.
+    /// Copies `matrix`, on `stream`, a stream of `device`, to lines of a multiple of `line_bytes` bytes, up to 256, all of which
+    /// are allocated; what is behind the end of a line of the matrix is undefined.
     pub(crate) fn new(
+        device: &Device,
         stream: &'s Stream,
         matrix: &DeviceDenseView<'_, T>,
         line_bytes: usize,
@@ -33,7 +35,7 @@ impl<'s, T: Element> AlignedCopy<'s, T> {
         let shape = Shape { leading_dimension, ..matrix.shape };
         let pitch = leading_dimension * size_of::<T>();
         let bytes = (pitch * shape.num_lines()).max(line_bytes);
-        let copy = Self { memory: Scratch::new(stream, bytes)?, shape, element: PhantomData };
+        let copy = Self { memory: Scratch::new(device, stream, bytes)?, shape, element: PhantomData };
         if matrix.line_len() == 0 || shape.num_lines() == 0 {
             return Ok(copy);
         }

@@ -10,6 +10,7 @@ use cust::device::DeviceAttribute;
 
 use super::error::{GpuError, NO_DEVICE, check, check_cust};
 use super::module::KernelCache;
+use super::scratch::ScratchPool;
 
 /// A Hopper GPU (compute capability 9.0) and its primary context.
 ///
@@ -21,9 +22,10 @@ pub struct Device {
     inner: Arc<Inner>,
 }
 
-/// NOTE: fields are dropped in this order, and modules must go before their context.
+/// NOTE: fields are dropped in this order, and modules and memory must go before their context.
 struct Inner {
     kernels: KernelCache,
+    scratch_pool: ScratchPool,
     context: Context,
     device: cust::device::Device,
     index: u32,
@@ -151,6 +153,20 @@ impl Device {
         self.inner.make_current()
     }
 
+    /// Gives back to the device the memory that launches had for their time and that is kept for the next ones: copies of
+    /// operands that are not aligned, and workspaces. Launches that have it in use keep it.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`] where the driver fails.
+    pub fn release_scratch_memory(&self) -> Result<(), GpuError> {
+        self.make_current()?;
+        self.inner.scratch_pool.trim()
+    }
+
+    pub(super) fn scratch_pool(&self) -> &ScratchPool {
+        &self.inner.scratch_pool
+    }
+
     pub(super) fn kernels(&self) -> &KernelCache {
         &self.inner.kernels
     }
@@ -181,6 +197,7 @@ impl Inner {
         }
         Ok(Self {
             kernels: KernelCache::default(),
+            scratch_pool: ScratchPool::default(),
             context: check_cust("cuDevicePrimaryCtxRetain", Context::new(device))?,
             device,
             index,
@@ -199,8 +216,8 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The cached modules, dropped next, are unloaded from the current context. Where it cannot be made current the
-        // driver is gone, and the modules with it.
+        // The cached modules, dropped next, are unloaded from the current context, and the pool's memory is freed. Where it
+        // cannot be made current the driver is gone, and both with it.
         let _ = self.make_current();
     }
 }

@@ -191,10 +191,9 @@ impl<T: Element> AttentionPrepared<T> {
             return Ok(());
         }
         let maps = self.maps_for(tensors)?;
-        self.device.make_current()?;
         let scratch = match self.plan.num_workspace_bytes() {
             0 => None,
-            bytes => Some(Scratch::new(stream, bytes as usize)?),
+            bytes => Some(Scratch::new(&self.device, stream, bytes as usize)?),
         };
         let workspace = self.workspace_at(scratch.as_ref().map_or(DevicePtr::NULL, Scratch::ptr));
         for ((pass, prepared), maps) in self.plan.passes().iter().zip(&self.passes).zip(maps.iter()) {

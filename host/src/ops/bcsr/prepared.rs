@@ -139,9 +139,8 @@ impl<T: Element> BcsrPrepared<T> {
         if is_aligned(b.placed()) {
             return Ok(with_aligned(&b)?);
         }
-        self.kernel.device().make_current()?;
         // It is freed on the same stream, after the launch.
-        let copy = AlignedCopy::new(stream, &b, LINE_BYTES)?;
+        let copy = AlignedCopy::new(self.kernel.device(), stream, &b, LINE_BYTES)?;
         Ok(with_aligned(&copy.view())?)
     }
 

@@ -120,10 +120,7 @@ impl<T: Element> CsrPrepared<T> {
         let Some(geometry) = self.plan.geometry_for(factors.b.line_alignment()) else { return Ok(()) };
         let workspace = match self.plan.num_workspace_bytes() {
             0 => None,
-            bytes => {
-                self.device.make_current()?;
-                Some(Scratch::new(stream, bytes as usize)?)
-            }
+            bytes => Some(Scratch::new(&self.device, stream, bytes as usize)?),
         };
         let a = Arrays {
             row_offsets: self.row_offsets.ptr(),

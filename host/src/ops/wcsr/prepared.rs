@@ -99,12 +99,11 @@ impl<T: Element> WcsrPrepared<T> {
         if self.plan.num_tiles() == 0 {
             return Ok(());
         }
-        self.kernel.device().make_current()?;
         if self.plan.reads_in_place(b.placed()) {
             // SAFETY: the caller's promise.
             return Ok(unsafe { self.launch_aligned(stream, alpha, &b, beta, c) }?);
         }
-        let copy = AlignedCopy::new(stream, &b, self.plan.line_bytes())?;
+        let copy = AlignedCopy::new(self.kernel.device(), stream, &b, self.plan.line_bytes())?;
         // SAFETY: the copy is freed on the same stream, after the launch.
         Ok(unsafe { self.launch_aligned(stream, alpha, &copy.view(), beta, c) }?)
     }
@@ -128,7 +127,7 @@ impl<T: Element> WcsrPrepared<T> {
             splits: self.splits.ptr(),
         };
         let scratch = match &self.combine {
-            Some(_) => Some(Scratch::new(stream, self.plan.workspace_bytes())?),
+            Some(_) => Some(Scratch::new(self.kernel.device(), stream, self.plan.workspace_bytes())?),
             None => None,
         };
         let workspace = scratch.as_ref().map_or(DevicePtr(0), Scratch::ptr);
