@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 use hopper_sparse::formats::{BlockShape, DenseView, DenseViewMut, Layout, WindowShape};
 use hopper_sparse::ops::bcsr::{BcsrSpmm, Cluster};
-use hopper_sparse::ops::csr::{CsrSpmm, RowOrder, RowSharing, RowSplit};
+use hopper_sparse::ops::csr::{CsrSpmm, RowRun, RowSharing, RowSplit, RunLength};
 use hopper_sparse::ops::wcsr::WcsrSpmm;
 use hopper_sparse::reference::naive::{self, Unit};
 use hopper_sparse::sim::Simulated;
@@ -174,13 +174,18 @@ fn windows_that_are_split() {
     }
 }
 
-/// By the CSR kernels, long rows in parts.
+/// By the CSR kernels, long rows in parts, the others one by one and in runs.
 fn check_entries<T: Element, U: Element>(problem: Problem) {
+    let runs = RowRun::Rows(RunLength::of_log2(2).expect("a length of runs"));
+    [RowRun::Single, runs].into_iter().for_each(|run| check_rows::<T, U>(problem, run));
+}
+
+fn check_rows<T: Element, U: Element>(problem: Problem, run: RowRun) {
     check::<T, U>(problem, |device, a, b, beta, c| {
         let Sparse::Csr(a) = a else { unreachable!("entries were asked for") };
         let split = RowSplit::after_log2(4).expect("a length of parts");
         let problem = CsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
-        let plan = problem.plan_with(&a, RowSharing { split, order: RowOrder::default() })?;
+        let plan = problem.plan_with(&a, RowSharing { split, run, ..RowSharing::default() })?;
         plan.simulate(device, &a, 1.0, b, beta, c)?;
         Ok(())
     });

@@ -191,6 +191,7 @@ fn csr_small_widths() {
 fn csr_small_long_rows() {
     let Some(device) = gpu::device_or_skip("csr_small_long_rows") else { return };
     csr_rows::check_long_rows(&device);
+    csr_rows::check_runs(&device);
     csr_rows::check_rows_of_note(&device);
 }
 

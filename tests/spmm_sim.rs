@@ -240,6 +240,11 @@ fn in_every_mode(check: impl Fn(&InSimulator)) {
 
 /// Long rows in parts, in both orders.
 #[test]
+fn rows_in_runs() {
+    in_every_mode(csr_rows::check_runs);
+}
+
+#[test]
 fn csr_long_rows() {
     in_every_mode(csr_rows::check_long_rows);
 }

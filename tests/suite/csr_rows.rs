@@ -1,7 +1,7 @@
 //! Products with CSR matrices whose rows have lengths of note: cut in parts, ordered, empty, one alone.
 
 use hopper_sparse::formats::{CsrView, Layout};
-use hopper_sparse::ops::csr::{RowOrder, RowSharing, RowSplit};
+use hopper_sparse::ops::csr::{RowOrder, RowRun, RowSharing, RowSplit, RunLength};
 use hopper_sparse::reference::{self, naive};
 use hopper_sparse::{Element, bf16, f16};
 
@@ -58,7 +58,13 @@ impl<T: Element> Rows<T> {
 const TIGHT: Placement = Placement { layout: Layout::RowMajor, padding: Padding::Tight };
 
 fn sharing(split_log2: u32, order: RowOrder) -> RowSharing {
-    RowSharing { split: RowSplit::after_log2(split_log2).expect("a length of parts"), order }
+    RowSharing { split: RowSplit::after_log2(split_log2).expect("a length of parts"), order, ..RowSharing::default() }
+}
+
+/// Runs of 2^`log2` rows.
+fn runs(split_log2: u32, log2: u32) -> RowSharing {
+    let run = RowRun::Rows(RunLength::of_log2(log2).expect("a length of runs"));
+    RowSharing { run, ..sharing(split_log2, RowOrder::Auto) }
 }
 
 /// Compares one product with the reference.
@@ -115,6 +121,38 @@ pub fn check_long_rows(runner: &impl Runner) {
     }
 }
 
+/// Runs of rows: short and empty ones, long ones at their begin, in them and at their end, whole runs of empty and of long rows, and a
+/// last run that is not full: in every type, of every length, and with widths of every kind of load.
+pub fn check_runs(runner: &impl Runner) {
+    let mut random = Random::fresh();
+    let patterns: [&[usize]; 5] = [
+        &[3, 0, 1, 16, 2, 0, 0, 5, 17, 4, 1, 1, 2, 33, 0, 6, 0, 0, 40, 18, 3],
+        &[0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[20, 20, 20, 20, 1, 2, 3],
+        &[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2],
+        &[7],
+    ];
+    let factors = [(1.0, 0.0), (-0.5, 1.5), (0.0, 0.75)];
+    let wide = Placement { padding: Padding::Wide, ..TIGHT };
+    let columns = Placement { layout: Layout::ColumnMajor, ..TIGHT };
+    for (index, num_cols) in [1, 3, 4, 6, 8, 33, 136].into_iter().enumerate() {
+        for (turn, lengths) in patterns.into_iter().enumerate() {
+            let sharing = runs(4, 1 + (index + turn) as u32 % 4);
+            let factors = factors[(index + turn) % 3];
+            let placed = [(TIGHT, TIGHT), (wide, wide), (TIGHT, columns), (columns, TIGHT)][(index + 2 * turn) % 4];
+            macro_rules! check {
+                ($input:ty, $output:ty) => {
+                    let a = Rows::<$input>::of_lengths(lengths, 41, &mut random);
+                    check_rows::<$input, $output>(runner, sharing, &a, num_cols, placed, factors, &mut random);
+                };
+            }
+            check!(bf16, bf16);
+            check!(f32, f32);
+            check!(f16, f32);
+        }
+    }
+}
+
 /// Parts of the default length and parts in passes, the whole matrix one row, long rows alone, and no column.
 pub fn check_rows_of_note(runner: &impl Runner) {
     let mut random = Random::fresh();
@@ -129,7 +167,12 @@ pub fn check_rows_of_note(runner: &impl Runner) {
     check(&[300], 300, 9, sharing(2, RowOrder::Direct));
     check(&[257, 0], 300, 16, sharing(2, RowOrder::ByLength));
     check(&[20, 30, 40], 40, 12, sharing(3, RowOrder::ByLength));
-    check(&[20, 30, 40], 40, 12, RowSharing { split: RowSplit::NEVER, order: RowOrder::ByLength });
+    check(
+        &[20, 30, 40],
+        40,
+        12,
+        RowSharing { split: RowSplit::NEVER, order: RowOrder::ByLength, ..RowSharing::default() },
+    );
     check(&[0, 0, 0], 7, 12, sharing(2, RowOrder::ByLength));
     check(&[9, 0], 10, 0, sharing(2, RowOrder::ByLength));
     check(&[], 10, 3, sharing(2, RowOrder::ByLength));
@@ -171,7 +214,7 @@ fn check_bits_of<T: Element>(runner: &impl Runner, random: &mut Random) {
         for k in (0..DEPTH).filter(|&k| !own.col_indices.contains(&(k as u32))) {
             (0..NUM_COLS).for_each(|col| poisoned.view_mut().set(k, col, T::from_f64(f64::NAN)));
         }
-        for sharing in [direct, by_length] {
+        for sharing in [direct, by_length, runs(4, 1), runs(4, 3)] {
             let among = run(sharing, &others, &poisoned);
             let found: Vec<u32> = (0..NUM_COLS).map(|col| among.view().get(row, col).to_bits()).collect();
             assert_eq!(found, expected, "{}, row {row}, {sharing:?}", T::DTYPE);

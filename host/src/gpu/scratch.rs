@@ -5,9 +5,7 @@ use core::ptr;
 use std::sync::OnceLock;
 
 use cuda_loader::driver;
-use cuda_loader::types::{
-    CUmemAllocationType, CUmemLocationType, CUmemPoolProps, CUmemPool_attribute, CUmemoryPool,
-};
+use cuda_loader::types::{CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool};
 use cust::stream::Stream;
 
 use super::device::Device;

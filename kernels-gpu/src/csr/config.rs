@@ -9,6 +9,9 @@ pub const THREADS: u32 = 128;
 /// Blocks on a multiprocessor at once: 64 registers a thread.
 pub const MIN_BLOCKS: u32 = 8;
 
+/// The same where rows come in runs: 80 registers a thread.
+pub const MIN_BLOCKS_OF_RUNS: u32 = 5;
+
 /// The largest M, N or K: positions past the last row and column of a launch still fit 32 bits.
 pub const MAX_SIZE: u64 = u32::MAX as u64 - 1024;
 
@@ -111,6 +114,12 @@ impl Geometry {
     }
 }
 
+/// The logarithm of the most rows of a [run](Ways::run_log2).
+pub const MAX_RUN_LOG2: u32 = 4;
+
+/// The logarithm of the longest parts with which rows come in runs: places in a run then fit 32 bits.
+pub const MAX_RUN_PART_LOG2: u32 = 24;
+
 /// The type of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -130,6 +139,9 @@ pub struct Ways {
     pub columns: Columns,
     /// [`Geometry::team_log2`].
     pub team_log2: u32,
+    /// The logarithm to base 2 of how many neighbouring rows a team computes one after the other, of which it reads the entries
+    /// as one sequence: 0 to [`MAX_RUN_LOG2`], and 0 with an order of rows or parts of over 1 << [`MAX_RUN_PART_LOG2`] entries.
+    pub run_log2: u32,
     /// The logarithm to base 2 of the most entries that a team adds up: 2 to 31, or [`UNSPLIT_LOG2`].
     pub part_log2: u32,
 }
@@ -137,7 +149,8 @@ pub struct Ways {
 impl Ways {
     /// As the kernel reads it.
     pub const fn to_word(self) -> u32 {
-        self.output as u32 | (self.columns as u32) << 8 | self.team_log2 << 16 | self.part_log2 << 24
+        let Self { output, columns, team_log2, run_log2, part_log2 } = self;
+        output as u32 | (columns as u32) << 8 | team_log2 << 16 | run_log2 << 20 | part_log2 << 24
     }
 }
 
@@ -156,8 +169,8 @@ pub const fn workspace_stride(num_cols: u32) -> u64 {
 /// | `num_entries` | how many entries there are |
 /// | `parts` | row and number of each part of a long row, the parts of a row one after the other |
 /// | `num_parts` | how many there are |
-/// | `order` | the rows of the teams behind those of the parts; null: row 0, row 1 and so on |
-/// | `num_rows` | how many such teams there are: M, or the length of `order` |
+/// | `order` | the rows of the teams behind those of the parts; null: row 0, row 1 and so on, by runs |
+/// | `num_rows` | how many rows they have: M, or the length of `order` |
 /// | `workspace` | a row of [`workspace_stride`] floats for the sums of each part; aligned to 16 bytes |
 /// | `b` | B |
 /// | `b_row_stride`, `b_col_stride` | from row to row and from column to column of B, in elements |
@@ -167,10 +180,10 @@ pub const fn workspace_stride(num_cols: u32) -> u64 {
 /// | `alpha`, `beta` | scalars; with alpha = 0 the entries of A and B are not read, with beta = 0 C is not |
 /// | `ways` | [`Ways::to_word`] |
 ///
-/// The grid is that of [`Geometry`] for `num_parts + num_rows` items, which is at most [`MAX_SIZE`].
+/// The grid is that of [`Geometry`] for `num_parts` and `num_rows >> run_log2`, rounded up, items, at most [`MAX_SIZE`].
 ///
 /// A row of more than `1 << part_log2` entries is long. It has a part for each so many entries, the last part fewer;
-/// its own team leaves it out, and [`CombineArguments`](super::CombineArguments) says who stores it.
+/// the team that has it among its rows leaves it out, and [`CombineArguments`](super::CombineArguments) says who stores it.
 #[derive(Clone, Copy)]
 pub struct Arguments<E> {
     /// Where each row's entries begin.
@@ -187,7 +200,7 @@ pub struct Arguments<E> {
     pub num_parts: u32,
     /// The row of each team behind those of the parts, or null.
     pub order: GlobalArray<u32>,
-    /// How many such teams there are.
+    /// How many rows these teams have.
     pub num_rows: u32,
     /// The sums of parts.
     pub workspace: *mut f32,
@@ -259,7 +272,13 @@ impl<E> Arguments<E> {
     /// The logarithm of the team's size.
     #[inline(always)]
     pub(super) fn team_log2(&self) -> u32 {
-        self.ways >> 16 & 0xff
+        self.ways >> 16 & 0xf
+    }
+
+    /// The logarithm of the number of rows of a run.
+    #[inline(always)]
+    pub(super) fn run_log2(&self) -> u32 {
+        self.ways >> 20 & 0xf
     }
 
     /// The logarithm of the length of parts.
@@ -281,6 +300,15 @@ pub enum Dtype {
     F32 = 2,
 }
 
+/// How a kernel takes rows that are not long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// One by one, as they come or in an order: [`Ways::run_log2`] is 0.
+    Single,
+    /// By [runs](Ways::run_log2) of 2 and more.
+    Run,
+}
+
 /// What the host must know of one exported kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
@@ -288,6 +316,8 @@ pub struct Configuration {
     pub spec: &'static KernelSpec,
     /// The type of A and B.
     pub dtype: Dtype,
+    /// How it takes rows that are not long.
+    pub rows: RowKind,
     /// Calls the kernel on the CPU, as one thread of a simulated launch. The contract is the kernel's, for elements of its
     /// type.
     #[cfg(feature = "sim")]

@@ -6,11 +6,15 @@ use hopper_std::hint::opaque;
 use hopper_std::kernel;
 use hopper_std::thread;
 
-use super::config::{Arguments, Columns, Configuration, Dtype, MIN_BLOCKS, THREADS, UNSPLIT_LOG2, workspace_stride};
+use super::config::{
+    Arguments, Columns, Configuration, Dtype, MIN_BLOCKS, MIN_BLOCKS_OF_RUNS, RowKind, THREADS, UNSPLIT_LOG2,
+    workspace_stride,
+};
 use super::element::Element;
 use super::epilogue::Target;
 use super::reader::{Packed, Place, Reader, Spread};
 use super::row::Entries;
+use super::run::Run;
 
 /// What a team does.
 #[derive(Clone, Copy)]
@@ -84,12 +88,53 @@ unsafe fn multiply<E: Element, R: Reader<E, COLS>, const COLS: usize>(
     let reader = R::new(arguments, place, first);
     // SAFETY: the entries are A's.
     let sums = unsafe { work.entries.multiply::<R, COLS>(&reader) };
+    // SAFETY: the work is the team's.
+    unsafe { store_sums::<E, R, COLS>(arguments, work.destination, place, first, sums) };
+}
+
+/// The rows of a run times the thread's columns of one chunk, stored. Thread.
+///
+/// # Safety
+/// The launch contract of [`Arguments`]; the run is the team's, and the chunk begins within the matrix.
+#[inline(always)]
+unsafe fn multiply_run<E: Element, R: Reader<E, COLS>, const COLS: usize>(
+    arguments: &Arguments<E>,
+    mut run: Run,
+    place: Place,
+    first: u32,
+) {
+    if R::column(place, first, 0) >= arguments.num_cols {
+        return;
+    }
+    let reader = R::new(arguments, place, first);
+    while run.row < run.end {
+        // SAFETY: the rows are the team's.
+        unsafe {
+            run.multiply::<E, R, COLS>(arguments, &reader, |row, sums| {
+                store_sums::<E, R, COLS>(arguments, Destination::Row(row), place, first, sums);
+            });
+        }
+    }
+}
+
+/// Stores a thread's sums of one chunk where they go.
+///
+/// # Safety
+/// The launch contract of [`Arguments`]; the destination is the team's, and the thread's first column is within the matrix.
+#[inline(always)]
+unsafe fn store_sums<E: Element, R: Reader<E, COLS>, const COLS: usize>(
+    arguments: &Arguments<E>,
+    destination: Destination,
+    place: Place,
+    first: u32,
+    sums: [f32; COLS],
+) {
     let Arguments { num_cols, alpha, beta, c_col_stride: col_stride, .. } = *arguments;
     // NOTE: nothing of it is computed ahead of the loop over entries, which wants the registers.
     let row_of_c = |row: u32| u64::from(opaque(row)).wrapping_mul(arguments.c_row_stride) as usize;
     // SAFETY: C has the type that `output` says, and a row for each of A; the workspace has one for each part.
     unsafe {
-        match work.destination {
+        match destination {
             Destination::Part(part) => {
                 let part = u64::from(opaque(part));
                 let row = arguments.workspace.wrapping_add((part * workspace_stride(num_cols)) as usize);
@@ -134,21 +179,34 @@ unsafe fn store<O: Element, E, R: Reader<E, COLS>, const COLS: usize>(
 /// # Safety
 /// The launch contract of [`Arguments`], with the kind of columns that `R` reads.
 #[inline(always)]
-unsafe fn run_columns<E: Element, R: Reader<E, COLS>, const COLS: usize>(arguments: &Arguments<E>) {
+unsafe fn run_columns<E: Element, R: Reader<E, COLS>, const RUNS: bool, const COLS: usize>(arguments: &Arguments<E>) {
     let (thread, team_log2) = (thread::thread_idx_x(), arguments.team_log2());
     let team = 1 << team_log2;
     let item = thread::block_idx_x() * (THREADS >> team_log2) + (thread >> team_log2);
-    if item >= arguments.num_parts + arguments.num_rows {
+    let run_log2 = if RUNS { arguments.run_log2() } else { 0 };
+    let run = 1 << run_log2;
+    if item >= arguments.num_parts + ((arguments.num_rows + (run - 1)) >> run_log2) {
         return;
     }
-    // SAFETY: there are so many teams.
-    let Some(work) = (unsafe { arguments.work(item) }) else { return };
     let place = Place { thread: thread & (team - 1), team };
     let chunk_cols = COLS as u32 * team;
     // NOTE: a division, of which the compiler does not know that it is by a power of two, would bring a panic along: a
     // call, and with it a stack.
     let num_chunks = (arguments.num_cols + (chunk_cols - 1)) >> (COLS.trailing_zeros() + team_log2);
     let mut chunk = thread::block_idx_y();
+    if RUNS && item >= arguments.num_parts {
+        let row = (item - arguments.num_parts) << run_log2;
+        let left = arguments.num_rows - row;
+        let run = Run { row, end: row + if left < run { left } else { run } };
+        while chunk < num_chunks {
+            // SAFETY: the caller's promise.
+            unsafe { multiply_run::<E, R, COLS>(arguments, run, place, chunk * chunk_cols) };
+            chunk += thread::grid_dim_y();
+        }
+        return;
+    }
+    // SAFETY: there are so many teams.
+    let Some(work) = (unsafe { arguments.work(item) }) else { return };
     while chunk < num_chunks {
         // SAFETY: the caller's promise.
         unsafe { multiply::<E, R, COLS>(arguments, &work, place, chunk * chunk_cols) };
@@ -161,27 +219,27 @@ unsafe fn run_columns<E: Element, R: Reader<E, COLS>, const COLS: usize>(argumen
 /// # Safety
 /// The launch contract of [`Arguments`].
 #[inline(always)]
-unsafe fn run<E: Element>(arguments: Arguments<E>) {
+unsafe fn run<E: Element, const RUNS: bool>(arguments: Arguments<E>) {
     // SAFETY: the caller's promise.
     unsafe {
         if arguments.has_columns(Columns::Packed8) && E::PER_WORD == 2 {
-            run_columns::<E, Packed<E>, 8>(&arguments);
+            run_columns::<E, Packed<E>, RUNS, 8>(&arguments);
         } else if arguments.has_columns(Columns::Packed4) {
-            run_columns::<E, Packed<E>, 4>(&arguments);
+            run_columns::<E, Packed<E>, RUNS, 4>(&arguments);
         } else if arguments.has_columns(Columns::Packed2) {
-            run_columns::<E, Packed<E>, 2>(&arguments);
+            run_columns::<E, Packed<E>, RUNS, 2>(&arguments);
         } else if arguments.has_columns(Columns::Spread4) {
-            run_columns::<E, Spread<E, 4>, 4>(&arguments);
+            run_columns::<E, Spread<E, 4>, RUNS, 4>(&arguments);
         } else {
-            run_columns::<E, Spread<E, 1>, 1>(&arguments);
+            run_columns::<E, Spread<E, 1>, RUNS, 1>(&arguments);
         }
     }
 }
 
 /// Makes the entries and the list of their configurations.
 macro_rules! kernels {
-    ($($name:ident $spec:ident: $element:ty, $dtype:ident;)*) => {
-        /// The exported kernels, `csr_<type>`.
+    ($($name:ident $spec:ident: $element:ty, $dtype:ident, $rows:ident, $min_blocks:ident;)*) => {
+        /// The exported kernels, `csr_<type>`, and `csr_runs_<type>` for short rows.
         ///
         /// # Safety
         /// The launch contract of each is that of [`Arguments`](super::Arguments).
@@ -191,7 +249,7 @@ macro_rules! kernels {
 
             $(
                 /// C = alpha A B + beta C.
-                #[kernel(threads = THREADS, shared = 0, min_blocks = MIN_BLOCKS)]
+                #[kernel(threads = THREADS, shared = 0, min_blocks = $min_blocks)]
                 pub unsafe fn $name(
                     row_offsets: GlobalArray<u64>,
                     col_indices: GlobalArray<u32>,
@@ -235,7 +293,7 @@ macro_rules! kernels {
                         ways,
                     };
                     // SAFETY: the launch contract is passed on.
-                    unsafe { run(arguments) }
+                    unsafe { run::<$element, { matches!(RowKind::$rows, RowKind::Run) }>(arguments) }
                 }
             )*
         }
@@ -245,6 +303,7 @@ macro_rules! kernels {
             &[$(Configuration {
                 spec: &entries::$spec,
                 dtype: Dtype::$dtype,
+                rows: RowKind::$rows,
                 #[cfg(feature = "sim")]
                 simulate: |arguments| {
                     let arguments = arguments.cast::<$element>();
@@ -281,7 +340,10 @@ macro_rules! kernels {
 }
 
 kernels! {
-    csr_bf16 CSR_BF16: Bf16, Bf16;
-    csr_f16 CSR_F16: F16, F16;
-    csr_f32 CSR_F32: f32, F32;
+    csr_bf16 CSR_BF16: Bf16, Bf16, Single, MIN_BLOCKS;
+    csr_f16 CSR_F16: F16, F16, Single, MIN_BLOCKS;
+    csr_f32 CSR_F32: f32, F32, Single, MIN_BLOCKS;
+    csr_runs_bf16 CSR_RUNS_BF16: Bf16, Bf16, Run, MIN_BLOCKS_OF_RUNS;
+    csr_runs_f16 CSR_RUNS_F16: F16, F16, Run, MIN_BLOCKS_OF_RUNS;
+    csr_runs_f32 CSR_RUNS_F32: f32, F32, Run, MIN_BLOCKS_OF_RUNS;
 }

@@ -11,7 +11,7 @@
 //! # Pseudo-code
 //!
 //! ```text
-//! for (part or short row of entries P, chunk of columns) in parallel:     # a team of 1, 2, 4, .. or 32 threads each
+//! for (part, run of short rows or row of entries P, chunk of columns) in parallel:    # a team of 1, 2, 4, .. or 32 threads each
 //!     each thread of the team, for its 1, 2, 4 or 8 columns J of the chunk:
 //!         s = 0
 //!         for group of up to four (k, a) in P:    # four loads of B; the next group's entries; then the additions
@@ -31,7 +31,8 @@
 //!
 //! All threads of a team read the same four entries at the same time, by one load of 16 bytes: the memory system broadcasts
 //! it. Parts and rows are the fast axis of the grid, so that what runs at the same time shares one chunk of columns of B in
-//! the L2 cache; parts come first, since they take longest.
+//! the L2 cache; parts come first, since they take longest. Where rows are short, a team takes a run of neighbours and reads
+//! their entries as one sequence.
 //!
 //! No thread waits for another. The additions of one element have one order, and it depends on the length of its row of A
 //! alone: neither on other rows, nor on the order in which rows are done, nor on N.
@@ -49,12 +50,13 @@ mod epilogue;
 mod kernel;
 mod reader;
 mod row;
+mod run;
 
 pub use combine::{
     COMBINED, COMBINED_COLUMNS, CombineArguments, CombineDestination, CombineWork, Combined, FAN_IN, combine_entries,
 };
 pub use config::{
-    Arguments, Columns, Configuration, Dtype, GROUP, Geometry, MAX_SIZE, OutputKind, THREADS, UNSPLIT_LOG2, Ways,
-    workspace_stride,
+    Arguments, Columns, Configuration, Dtype, GROUP, Geometry, MAX_RUN_LOG2, MAX_RUN_PART_LOG2, MAX_SIZE, OutputKind,
+    RowKind, THREADS, UNSPLIT_LOG2, Ways, workspace_stride,
 };
 pub use kernel::{CONFIGURATIONS, entries};

@@ -41,6 +41,9 @@ pub trait Reader<E, const COLS: usize>: Copy {
 
     /// The elements.
     fn widen(loaded: Self::Loaded) -> [f32; COLS];
+
+    /// The same as it was loaded. The compiler does not know that: what is made of it is made where it is used, and not kept.
+    fn anew(loaded: Self::Loaded) -> Self::Loaded;
 }
 
 /// From row to row of B in bytes. Of a stride along an axis of one, which may be any number, no step is taken.
@@ -106,6 +109,11 @@ impl<E: Element, const COLS: usize> Reader<E, COLS> for Packed<E> {
     }
 
     #[inline(always)]
+    fn anew(words: [u32; 4]) -> [u32; 4] {
+        words.map(opaque)
+    }
+
+    #[inline(always)]
     fn widen(words: [u32; 4]) -> [f32; COLS] {
         let mut elements = [0.0; COLS];
         let mut index = 0;
@@ -161,6 +169,11 @@ impl<E: Element, const COLS: usize> Reader<E, COLS> for Spread<E, COLS> {
             elements[index] = unsafe { E::load_constant(self.columns[index].wrapping_byte_add(offset)) };
             index += 1;
         }
+        elements
+    }
+
+    #[inline(always)]
+    fn anew(elements: [f32; COLS]) -> [f32; COLS] {
         elements
     }
 

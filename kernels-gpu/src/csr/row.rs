@@ -16,7 +16,7 @@ pub struct Entries<E> {
     /// The group of the first entry.
     col_indices: *const u32,
     values: *const E,
-    /// Entries of that group before the first one.
+    /// Entries of that group before the first one: 0 where there is none.
     before: u32,
     /// From the begin of that group to the end of the last entry: 0 where there is none.
     end: u32,
@@ -37,7 +37,7 @@ impl<E: Element> Entries<E> {
         Self {
             col_indices: arguments.col_indices.as_ptr().wrapping_add(first as usize),
             values: arguments.values.as_ptr().wrapping_add(first as usize),
-            before,
+            before: if len == 0 { 0 } else { before },
             end,
             loadable: if is_within || end == 0 { past_last } else { past_last - GROUP },
         }
@@ -52,11 +52,7 @@ impl<E: Element> Entries<E> {
     #[inline(always)]
     pub unsafe fn multiply<R: Reader<E, COLS>, const COLS: usize>(&self, reader: &R) -> [f32; COLS] {
         let (mut sums, mut at) = ([0.0; COLS], 0);
-        let mut columns = [0; IN_GROUP];
-        if GROUP <= self.loadable {
-            // SAFETY: the group is within the arrays.
-            columns = unsafe { self.columns(0) };
-        }
+        let mut columns = self.first_columns();
         while at < self.end {
             if self.before <= at {
                 while at + GROUP <= self.end {
@@ -105,8 +101,8 @@ impl<E: Element> Entries<E> {
         unsafe { E::load_constant_group(self.values.wrapping_add(at as usize)) }
     }
 
-    /// Adds the products of those entries of a group that are of this row. Returns the column indices of the next group, if
-    /// it has such entries and is within the arrays.
+    /// Adds the products of those entries of a group that are among these. Returns the column indices of the next group, if it has
+    /// such entries and is within the arrays.
     ///
     /// # Safety
     /// As [`multiply`](Self::multiply). The group begins at `at`, before the end; `columns` are its column indices if it is
@@ -115,13 +111,28 @@ impl<E: Element> Entries<E> {
     unsafe fn add_some<R: Reader<E, COLS>, const COLS: usize>(
         &self,
         reader: &R,
-        mut columns: [u32; IN_GROUP],
+        columns: [u32; IN_GROUP],
         at: u32,
         sums: &mut [f32; COLS],
     ) -> [u32; IN_GROUP] {
-        // Less than nothing is more than any length.
-        let (skipped, len) = (at.wrapping_sub(self.before), self.end - self.before);
-        let is_ours = |index: usize| skipped.wrapping_add(index as u32) < len;
+        // SAFETY: the caller's promise.
+        let group = unsafe { self.load_group::<R, COLS>(reader, columns, at) };
+        add_group::<E, R, COLS>(sums, &group, at, self.before, self.end);
+        group.next
+    }
+
+    /// Loads those entries of a group that are among these, their rows of B, and the next group's column indices.
+    ///
+    /// # Safety
+    /// As [`add_some`](Self::add_some).
+    #[inline(always)]
+    pub unsafe fn load_group<R: Reader<E, COLS>, const COLS: usize>(
+        &self,
+        reader: &R,
+        mut columns: [u32; IN_GROUP],
+        at: u32,
+    ) -> Group<R::Loaded> {
+        let is_ours = |index: usize| is_between(at + index as u32, self.before, self.end);
         let mut values = [0.0; IN_GROUP];
         if at + GROUP <= self.loadable {
             // SAFETY: the group is within the arrays.
@@ -155,14 +166,52 @@ impl<E: Element> Entries<E> {
             // SAFETY: the group is within the arrays.
             columns = unsafe { self.columns(at + GROUP) };
         }
-        let mut index = 0;
-        while index < IN_GROUP {
-            if is_ours(index) {
-                add(sums, values[index], R::widen(loaded[index]));
-            }
-            index += 1;
+        Group { values, loaded, next: columns }
+    }
+
+    /// The column indices of the first group, where it is within the arrays.
+    #[inline(always)]
+    pub fn first_columns(&self) -> [u32; IN_GROUP] {
+        if GROUP <= self.loadable {
+            // SAFETY: the group is within the arrays.
+            unsafe { self.columns(0) }
+        } else {
+            [0; IN_GROUP]
         }
-        columns
+    }
+}
+
+/// A group of entries with their rows of B, on the way.
+pub struct Group<L> {
+    values: [f32; IN_GROUP],
+    /// The thread's columns of the rows of B.
+    pub loaded: [L; IN_GROUP],
+    /// The column indices of the next group, if it has entries to be added and is within the arrays.
+    pub next: [u32; IN_GROUP],
+}
+
+/// Whether `begin` <= `place` < `end`, where `begin` <= `end`.
+#[inline(always)]
+fn is_between(place: u32, begin: u32, end: u32) -> bool {
+    // Less than nothing is more than any length.
+    place.wrapping_sub(begin) < end - begin
+}
+
+/// Adds the products of those entries of the group at `at` that are from `begin` to `end`.
+#[inline(always)]
+pub fn add_group<E, R: Reader<E, COLS>, const COLS: usize>(
+    sums: &mut [f32; COLS],
+    group: &Group<R::Loaded>,
+    at: u32,
+    begin: u32,
+    end: u32,
+) {
+    let mut index = 0;
+    while index < IN_GROUP {
+        if is_between(at + index as u32, begin, end) {
+            add(sums, group.values[index], R::widen(group.loaded[index]));
+        }
+        index += 1;
     }
 }
 

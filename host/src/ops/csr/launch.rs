@@ -57,6 +57,7 @@ impl CsrPlan {
             output: if c.dtype == Dtype::F32 { OutputKind::Float } else { OutputKind::Input },
             columns: geometry.columns,
             team_log2: geometry.team_log2,
+            run_log2: self.work.run_log2,
             part_log2: self.sharing.split.log2(),
         };
         // SAFETY: nothing is read here; that the arrays live and stay as they are is a promise of whoever launches.
@@ -69,7 +70,7 @@ impl CsrPlan {
                 parts: a.parts.array(),
                 num_parts: self.work.parts.len() as u32,
                 order: a.order.array(),
-                num_rows: self.work.num_row_items() as u32,
+                num_rows: self.work.num_team_rows() as u32,
                 workspace: a.workspace.as_mut_ptr(),
                 b: b.address.array(),
                 b_row_stride,

@@ -4,7 +4,7 @@
 //! prepared (`CsrPlan::prepare`, feature `gpu`) and then launched many times.
 //!
 //! A row of more than 256 entries is cut in parts ([`RowSplit`]), whose sums a second launch adds in their order; short rows
-//! of unlike lengths are begun in an order of their own ([`RowOrder`]). The bits of a result depend on its row of A and its
+//! of unlike lengths are begun in an order of their own ([`RowOrder`]), or a team takes several of them ([`RowRun`]). The bits of a result depend on its row of A and its
 //! column of B alone.
 
 #[cfg(any(feature = "gpu", feature = "sim"))]
@@ -20,7 +20,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use kernels_gpu::csr::{
-    CONFIGURATIONS, Columns, Configuration, Dtype as KernelDtype, Geometry, MAX_SIZE, workspace_stride,
+    CONFIGURATIONS, Columns, Configuration, Dtype as KernelDtype, Geometry, MAX_SIZE, RowKind, workspace_stride,
 };
 use work::Work;
 
@@ -30,7 +30,7 @@ use crate::formats::{CsrView, Layout};
 
 #[cfg(feature = "gpu")]
 pub use prepared::CsrPrepared;
-pub use sharing::{RowOrder, RowSharing, RowSplit};
+pub use sharing::{RowOrder, RowRun, RowSharing, RowSplit, RunLength};
 
 /// The largest load of a thread, in bytes, and so the alignment of B that is worth having.
 const WIDEST_LOAD_BYTES: u64 = 16;
@@ -89,7 +89,7 @@ impl CsrSpmm {
     /// # Errors
     /// The reason, where none does.
     pub fn check(&self) -> Result<(), Refusal> {
-        self.configuration()?;
+        self.configuration(RowKind::Single)?;
         self.factors().check_output("CSR")?;
         self.factors().check_sizes(MAX_SIZE)
     }
@@ -110,7 +110,6 @@ impl CsrSpmm {
     pub fn plan_with<T: Element>(&self, a: &CsrView<'_, T>, sharing: RowSharing) -> Result<CsrPlan, PlanError> {
         self.check().map_err(PlanError::Refused)?;
         self.factors().check_sparse::<T>(a.num_rows, a.num_cols)?;
-        let configuration = self.configuration().map_err(PlanError::Refused)?;
         let num_entries = a.num_entries();
         let work = match self.geometry(WIDEST_LOAD_BYTES, 1) {
             Some(geometry) => {
@@ -120,17 +119,20 @@ impl CsrSpmm {
             }
             None => Work::default(),
         };
+        let kind = if work.run_log2 == 0 { RowKind::Single } else { RowKind::Run };
+        let configuration = self.configuration(kind).map_err(PlanError::Refused)?;
         Ok(CsrPlan { problem: *self, configuration, num_entries, sharing, work: Arc::new(work) })
     }
 
-    fn configuration(&self) -> Result<&'static Configuration, Refusal> {
+    fn configuration(&self, rows: RowKind) -> Result<&'static Configuration, Refusal> {
         let dtype = match self.dtype {
             Dtype::Bf16 => Some(KernelDtype::Bf16),
             Dtype::F16 => Some(KernelDtype::F16),
             Dtype::F32 => Some(KernelDtype::F32),
             Dtype::F64 => None,
         };
-        CONFIGURATIONS.iter().find(|configuration| Some(configuration.dtype) == dtype).ok_or(Refusal::Dtype {
+        let is_it = |it: &&Configuration| Some(it.dtype) == dtype && it.rows == rows;
+        CONFIGURATIONS.iter().find(is_it).ok_or(Refusal::Dtype {
             kernel: "CSR",
             dtype: self.dtype,
             offered: "bf16, f16 and f32",
@@ -201,6 +203,11 @@ impl CsrPlan {
         self.work.order.is_some()
     }
 
+    /// How many neighbouring rows a team computes.
+    pub fn rows_per_team(&self) -> u32 {
+        1 << self.work.run_log2
+    }
+
     /// Device memory that each launch takes for the sums of parts, in bytes: none where no row is long.
     pub fn num_workspace_bytes(&self) -> u64 {
         let row_bytes = workspace_stride(self.problem.num_cols as u32) * size_of::<f32>() as u64;
@@ -224,7 +231,11 @@ impl fmt::Display for CsrPlan {
             Columns::Packed8 => "8 columns by one load",
         };
         let Geometry { grid_x, grid_y, .. } = geometry;
-        write!(f, "{name}: {grid_x}x{grid_y} blocks, {} thread(s) to a row, each {how}", geometry.team())?;
+        write!(f, "{name}: {grid_x}x{grid_y} blocks, {} thread(s) to ", geometry.team())?;
+        match self.rows_per_team() {
+            1 => write!(f, "a row, each {how}")?,
+            rows => write!(f, "{rows} rows, each {how}")?,
+        }
         if self.num_long_rows() > 0 {
             let (rows, parts, split) = (self.num_long_rows(), self.num_parts(), self.sharing.split);
             write!(f, "; {rows} long row(s) in {parts} parts of up to {split} entries, ")?;

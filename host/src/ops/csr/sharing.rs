@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use kernels_gpu::csr::UNSPLIT_LOG2;
+use kernels_gpu::csr::{MAX_RUN_LOG2, UNSPLIT_LOG2};
 
 /// How the rows of A are shared out among teams of threads.
 ///
@@ -13,6 +13,8 @@ pub struct RowSharing {
     pub split: RowSplit,
     /// In which order rows are begun. No result depends on it.
     pub order: RowOrder,
+    /// How many neighbours a team takes, where rows are taken as they come. No result depends on it.
+    pub run: RowRun,
 }
 
 /// The most entries that one team adds up, a power of two. A longer row is cut in parts of so many entries, the last one
@@ -73,4 +75,36 @@ pub enum RowOrder {
     Direct,
     /// By classes of lengths, long rows first: over 128, over 64, over 32 and so on; within a class in their order.
     ByLength,
+}
+
+/// How many neighbouring rows one team computes, reading their entries as one sequence; only rows that are begun in their own order
+/// come in runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowRun {
+    /// Where rows have at most 8 entries in the mean: as many (2, 4 or 8) as have 16 entries, as long as there are 1024 blocks
+    /// of threads. Such rows are then begun in their own order unless one is asked for.
+    #[default]
+    Auto,
+    /// Each row has a team.
+    Single,
+    /// So many.
+    Rows(RunLength),
+}
+
+/// The number of rows of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLength {
+    log2: u32,
+}
+
+impl RunLength {
+    /// Runs of 2^`log2` rows; `None` unless that is 2 to 16.
+    pub const fn of_log2(log2: u32) -> Option<Self> {
+        if log2 >= 1 && log2 <= MAX_RUN_LOG2 { Some(Self { log2 }) } else { None }
+    }
+
+    /// The logarithm to base 2 of the number of rows.
+    pub(super) const fn log2(self) -> u32 {
+        self.log2
+    }
 }

@@ -32,7 +32,7 @@ fn plans_say_how_rows_are_shared_out() {
     let a: Csr<f32> =
         GeneratorSpec::parse("uniform:40x1000,0.5").expect("a specification").generate().expect("a matrix").cast();
     let problem = CsrSpmm::new(&a.view(), 64, Dtype::F32, Layout::RowMajor, Layout::RowMajor);
-    let sharing = RowSharing { split: RowSplit::default(), order: RowOrder::ByLength };
+    let sharing = RowSharing { order: RowOrder::ByLength, ..RowSharing::default() };
     let plan = problem.plan_with(&a.view(), sharing).expect("a plan");
     let num_parts: u64 = a.row_offsets().windows(2).map(|row| (row[1] - row[0]).div_ceil(256)).sum();
     assert_eq!(
@@ -45,7 +45,7 @@ fn plans_say_how_rows_are_shared_out() {
     );
     assert_eq!(plan.num_workspace_bytes(), num_parts * 64 * 4);
     let whole =
-        problem.plan_with(&a.view(), RowSharing { split: RowSplit::NEVER, order: RowOrder::Auto }).expect("a plan");
+        problem.plan_with(&a.view(), RowSharing { split: RowSplit::NEVER, ..RowSharing::default() }).expect("a plan");
     assert_eq!(whole.to_string(), "csr_f32: 5x1 blocks, 16 thread(s) to a row, each 4 columns by one load");
     assert_eq!((whole.num_workspace_bytes(), whole.num_parts(), whole.is_ordered()), (0, 0, false));
 }

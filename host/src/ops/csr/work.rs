@@ -2,10 +2,10 @@
 
 use core::ops::Range;
 
-use kernels_gpu::csr::{CombineDestination, CombineWork, FAN_IN, GROUP, Geometry, MAX_SIZE};
+use kernels_gpu::csr::{CombineDestination, CombineWork, FAN_IN, GROUP, Geometry, MAX_RUN_PART_LOG2, MAX_SIZE};
 use rayon::prelude::*;
 
-use super::sharing::{RowOrder, RowSharing, RowSplit};
+use super::sharing::{RowOrder, RowRun, RowSharing, RowSplit};
 use crate::ops::Refusal;
 
 /// Rows that a thread looks at in one go. A multiple of the teams of every block.
@@ -23,6 +23,15 @@ const CACHED_BYTES: u64 = 32 << 20;
 /// The imbalance from which on rows are ordered where B stays in the L2 cache, and where it does not.
 const IMBALANCE: [f64; 2] = [1.25, 2.0];
 
+/// Rows of more entries in the mean are taken one by one.
+const MEAN_OF_RUNS: u64 = 8;
+
+/// Entries of a run, in the mean.
+const RUN_ENTRIES: u64 = 16;
+
+/// The logarithm of the most rows of a run, where it is not asked for.
+const LONGEST_RUN_LOG2: u32 = 3;
+
 /// The number of classes of lengths: none, 1, 2, to 4, to 8 and so on.
 const NUM_CLASSES: usize = 34;
 
@@ -33,6 +42,8 @@ pub(super) struct Work {
     pub(super) parts: Vec<[u32; 2]>,
     /// The other rows, where they are not taken as they come.
     pub(super) order: Option<Vec<u32>>,
+    /// The logarithm of the number of neighbouring rows of a team; 0 with an order.
+    pub(super) run_log2: u32,
     /// What adds up parts, a list for each launch.
     pub(super) passes: Vec<Vec<CombineWork>>,
     /// Rows of the workspace.
@@ -78,11 +89,13 @@ impl Work {
         let Some(survey) = survey else { return Ok(Self { num_rows, ..Self::default() }) };
         let num_parts: u64 = survey.long_rows.iter().map(|row| row.num_parts).sum();
         check_size(num_parts.saturating_add(num_rows as u64))?;
+        let run_log2 = run_log2(sharing, num_rows, num_entries, teams);
         let is_ordered = match sharing.order {
             RowOrder::Direct => false,
             RowOrder::ByLength => true,
             RowOrder::Auto => {
-                num_rows.div_ceil(teams) >= MANY_BLOCKS
+                run_log2 == 0
+                    && num_rows.div_ceil(teams) >= MANY_BLOCKS
                     && survey.imbalance() >= IMBALANCE[usize::from(b_bytes > CACHED_BYTES)]
             }
         };
@@ -92,6 +105,7 @@ impl Work {
         Ok(Self {
             parts: parts.collect(),
             order: is_ordered.then(|| by_length(row_offsets, sharing.split)),
+            run_log2,
             passes,
             num_workspace_rows,
             num_rows,
@@ -108,19 +122,38 @@ impl Work {
         Survey::of(row_offsets, split, 1).is_some_and(|survey| survey.long_rows == self.long_rows)
     }
 
-    /// Teams that have a row each, but for long rows that they leave out.
-    pub(super) fn num_row_items(&self) -> usize {
+    /// Rows that teams have, one or a run of them, but for long rows that they leave out.
+    pub(super) fn num_team_rows(&self) -> usize {
         self.order.as_ref().map_or(self.num_rows, Vec::len)
     }
 
     /// All teams.
     pub(super) fn num_items(&self) -> u32 {
         // `new` has seen that they fit.
-        (self.parts.len() + self.num_row_items()) as u32
+        (self.parts.len() + self.num_team_rows().div_ceil(1 << self.run_log2)) as u32
     }
 
     pub(super) fn num_long_rows(&self) -> usize {
         self.long_rows.len()
+    }
+}
+
+/// The logarithm of the number of rows of a run.
+fn run_log2(sharing: RowSharing, num_rows: usize, num_entries: usize, teams: usize) -> u32 {
+    if sharing.order == RowOrder::ByLength || sharing.split.log2() > MAX_RUN_PART_LOG2 {
+        return 0;
+    }
+    let (rows, entries) = (num_rows as u64, num_entries as u64);
+    match sharing.run {
+        RowRun::Single => 0,
+        RowRun::Rows(length) => length.log2(),
+        RowRun::Auto if entries > MEAN_OF_RUNS.saturating_mul(rows) => 0,
+        RowRun::Auto => {
+            let has_enough = |&log2: &u32| entries << log2 >= RUN_ENTRIES.saturating_mul(rows);
+            let wanted = (1..LONGEST_RUN_LOG2).find(has_enough).unwrap_or(LONGEST_RUN_LOG2);
+            let has_many_blocks = |&log2: &u32| num_rows.div_ceil(teams << log2) >= MANY_BLOCKS;
+            (1..=wanted).rev().find(has_many_blocks).unwrap_or(0)
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 use super::*;
 use kernels_gpu::csr::Columns;
 
+use super::super::sharing::RunLength;
+
 fn offsets(lengths: impl IntoIterator<Item = u64>) -> Vec<u64> {
     let mut end = 0;
     let ends = lengths.into_iter().map(|len| {
@@ -14,7 +16,8 @@ fn work(row_offsets: &[u64], split_log2: u32, order: RowOrder) -> Work {
     let split = RowSplit::after_log2(split_log2).expect("a split");
     let end = row_offsets.last().map_or(0, |&end| end as usize);
     let geometry = Geometry::new(1, 128, Columns::Packed4);
-    Work::new(row_offsets, end, RowSharing { split, order }, geometry, 0).expect("a size that fits")
+    Work::new(row_offsets, end, RowSharing { split, order, ..RowSharing::default() }, geometry, 0)
+        .expect("a size that fits")
 }
 
 #[test]
@@ -109,5 +112,40 @@ fn offsets_of_no_matrix_plan_no_part() {
         let geometry = Geometry::new(1, 128, Columns::Packed4);
         let work = Work::new(row_offsets, end, RowSharing::default(), geometry, 0).expect("no part");
         assert!(work.parts.is_empty() && work.order.is_none(), "{row_offsets:?}");
+    }
+}
+
+#[test]
+fn rows_come_in_runs_where_they_are_short_and_many() {
+    let run_of = |len: u64, num_rows: u64, sharing: RowSharing| {
+        let row_offsets = offsets((0..num_rows).map(|_| len));
+        let geometry = Geometry::new(1, 128, Columns::Packed4);
+        let work = Work::new(&row_offsets, (len * num_rows) as usize, sharing, geometry, 0).expect("a size that fits");
+        assert_eq!(work.num_items(), num_rows.div_ceil(1 << work.run_log2) as u32);
+        work.run_log2
+    };
+    let auto = RowSharing::default();
+    // A block has four teams, and there are to be 1024 blocks.
+    for (len, num_rows, log2) in [
+        (9, 1 << 20, 0),
+        (8, 1 << 20, 1),
+        (7, 1 << 20, 2),
+        (3, 1 << 20, 3),
+        (0, 1 << 20, 3),
+        (3, 32_765, 3),
+        (3, 32_736, 2),
+        (3, 8185, 1),
+        (3, 8184, 0),
+    ] {
+        assert_eq!(run_of(len, num_rows, auto), log2, "{num_rows} rows of {len}");
+    }
+    let eight = RowRun::Rows(RunLength::of_log2(3).expect("a length of runs"));
+    assert_eq!(run_of(40, 100, RowSharing { run: eight, ..auto }), 3);
+    assert_eq!(run_of(3, 1 << 20, RowSharing { run: RowRun::Single, ..auto }), 0);
+    for sharing in [
+        RowSharing { order: RowOrder::ByLength, run: eight, ..auto },
+        RowSharing { split: RowSplit::NEVER, run: eight, ..auto },
+    ] {
+        assert_eq!(run_of(3, 1 << 20, sharing), 0);
     }
 }
