@@ -81,8 +81,8 @@ pub enum RowOrder {
 /// come in runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowRun {
-    /// Where rows have at most 8 entries in the mean: as many (2, 4 or 8) as have 16 entries, as long as there are 1024 blocks
-    /// of threads. Such rows are then begun in their own order unless one is asked for.
+    /// Eight where rows have at most 6 entries in the mean, or 5 where a team has under 16 threads, and that leaves 1024 blocks of
+    /// threads. Such rows are then begun in their own order unless another is asked for.
     #[default]
     Auto,
     /// Each row has a team.

@@ -23,14 +23,13 @@ const CACHED_BYTES: u64 = 32 << 20;
 /// The imbalance from which on rows are ordered where B stays in the L2 cache, and where it does not.
 const IMBALANCE: [f64; 2] = [1.25, 2.0];
 
-/// Rows of more entries in the mean are taken one by one.
-const MEAN_OF_RUNS: u64 = 8;
+/// Rows of more entries in the mean are taken one by one: by teams of fewer than [`WIDE_TEAM`] threads, and by others. Longer rows have
+/// enough loads at once alone, and neighbours find one another's rows of B in L1 better if they are begun together.
+const MEAN_OF_RUNS: [u64; 2] = [5, 6];
+const WIDE_TEAM: u32 = 16;
 
-/// Entries of a run, in the mean.
-const RUN_ENTRIES: u64 = 16;
-
-/// The logarithm of the most rows of a run, where it is not asked for.
-const LONGEST_RUN_LOG2: u32 = 3;
+/// The logarithm of the number of rows of a run, where it is not asked for.
+const RUN_LOG2: u32 = 3;
 
 /// The number of classes of lengths: none, 1, 2, to 4, to 8 and so on.
 const NUM_CLASSES: usize = 34;
@@ -89,7 +88,7 @@ impl Work {
         let Some(survey) = survey else { return Ok(Self { num_rows, ..Self::default() }) };
         let num_parts: u64 = survey.long_rows.iter().map(|row| row.num_parts).sum();
         check_size(num_parts.saturating_add(num_rows as u64))?;
-        let run_log2 = run_log2(sharing, num_rows, num_entries, teams);
+        let run_log2 = run_log2(sharing, num_rows, num_entries, geometry);
         let is_ordered = match sharing.order {
             RowOrder::Direct => false,
             RowOrder::ByLength => true,
@@ -139,20 +138,18 @@ impl Work {
 }
 
 /// The logarithm of the number of rows of a run.
-fn run_log2(sharing: RowSharing, num_rows: usize, num_entries: usize, teams: usize) -> u32 {
+fn run_log2(sharing: RowSharing, num_rows: usize, num_entries: usize, geometry: Geometry) -> u32 {
     if sharing.order == RowOrder::ByLength || sharing.split.log2() > MAX_RUN_PART_LOG2 {
         return 0;
     }
-    let (rows, entries) = (num_rows as u64, num_entries as u64);
     match sharing.run {
         RowRun::Single => 0,
         RowRun::Rows(length) => length.log2(),
-        RowRun::Auto if entries > MEAN_OF_RUNS.saturating_mul(rows) => 0,
         RowRun::Auto => {
-            let has_enough = |&log2: &u32| entries << log2 >= RUN_ENTRIES.saturating_mul(rows);
-            let wanted = (1..LONGEST_RUN_LOG2).find(has_enough).unwrap_or(LONGEST_RUN_LOG2);
-            let has_many_blocks = |&log2: &u32| num_rows.div_ceil(teams << log2) >= MANY_BLOCKS;
-            (1..=wanted).rev().find(has_many_blocks).unwrap_or(0)
+            let mean = MEAN_OF_RUNS[usize::from(geometry.team() >= WIDE_TEAM)];
+            let are_short = num_entries as u64 <= mean.saturating_mul(num_rows as u64);
+            let are_many = num_rows.div_ceil((geometry.teams() as usize) << RUN_LOG2) >= MANY_BLOCKS;
+            if are_short && are_many { RUN_LOG2 } else { 0 }
         }
     }
 }

@@ -117,35 +117,35 @@ fn offsets_of_no_matrix_plan_no_part() {
 
 #[test]
 fn rows_come_in_runs_where_they_are_short_and_many() {
-    let run_of = |len: u64, num_rows: u64, sharing: RowSharing| {
+    let run_of = |len: u64, num_rows: u64, num_cols: u32, sharing: RowSharing| {
         let row_offsets = offsets((0..num_rows).map(|_| len));
-        let geometry = Geometry::new(1, 128, Columns::Packed4);
+        let geometry = Geometry::new(1, num_cols, Columns::Packed4);
         let work = Work::new(&row_offsets, (len * num_rows) as usize, sharing, geometry, 0).expect("a size that fits");
         assert_eq!(work.num_items(), num_rows.div_ceil(1 << work.run_log2) as u32);
         work.run_log2
     };
     let auto = RowSharing::default();
-    // A block has four teams, and there are to be 1024 blocks.
-    for (len, num_rows, log2) in [
-        (9, 1 << 20, 0),
-        (8, 1 << 20, 1),
-        (7, 1 << 20, 2),
-        (3, 1 << 20, 3),
-        (0, 1 << 20, 3),
-        (3, 32_765, 3),
-        (3, 32_736, 2),
-        (3, 8185, 1),
-        (3, 8184, 0),
+    // A block has four teams of 32 threads or 16 of eight, and there are to be 1024 blocks.
+    for (len, num_rows, num_cols, log2) in [
+        (7, 1 << 20, 128, 0),
+        (6, 1 << 20, 128, 3),
+        (0, 1 << 20, 128, 3),
+        (6, 1 << 20, 32, 0),
+        (5, 1 << 20, 32, 3),
+        (3, 32_737, 128, 3),
+        (3, 32_736, 128, 0),
+        (3, 130_945, 32, 3),
+        (3, 130_944, 32, 0),
     ] {
-        assert_eq!(run_of(len, num_rows, auto), log2, "{num_rows} rows of {len}");
+        assert_eq!(run_of(len, num_rows, num_cols, auto), log2, "{num_rows} rows of {len}, {num_cols} columns");
     }
     let eight = RowRun::Rows(RunLength::of_log2(3).expect("a length of runs"));
-    assert_eq!(run_of(40, 100, RowSharing { run: eight, ..auto }), 3);
-    assert_eq!(run_of(3, 1 << 20, RowSharing { run: RowRun::Single, ..auto }), 0);
+    assert_eq!(run_of(40, 100, 128, RowSharing { run: eight, ..auto }), 3);
+    assert_eq!(run_of(3, 1 << 20, 128, RowSharing { run: RowRun::Single, ..auto }), 0);
     for sharing in [
         RowSharing { order: RowOrder::ByLength, run: eight, ..auto },
         RowSharing { split: RowSplit::NEVER, run: eight, ..auto },
     ] {
-        assert_eq!(run_of(3, 1 << 20, sharing), 0);
+        assert_eq!(run_of(3, 1 << 20, 128, sharing), 0);
     }
 }
