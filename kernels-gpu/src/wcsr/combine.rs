@@ -1,6 +1,8 @@
 //! The windows whose columns were split: C is the sum of their parts, in order.
 //!
-//! A block does a tile of H x TN, a thread one element after the other: the same bits on every run.
+//! A thread does one element: it loads the sums of eight parts together and adds them one after the other, the same bits on every
+//! run. Few windows are split, into up to some hundred parts: blocks along y share a tile's elements, so that a device has work
+//! where there is but one.
 
 use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16, Half};
@@ -12,6 +14,14 @@ use crate::store::{Output, OutputKind, store_one};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
+
+/// Parts whose sums are loaded together.
+const BATCH: usize = 8;
+
+/// Blocks along y: each does [`THREADS`] elements of a tile.
+pub const fn num_slices(window_rows: u32, tile_n: u32) -> u32 {
+    (window_rows * tile_n).div_ceil(THREADS)
+}
 
 /// One tile to be combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +47,12 @@ impl SplitWork {
 ///
 /// | parameter | what it is |
 /// | --- | --- |
-/// | `splits` | [`SplitWork`] for each block of the grid |
+/// | `splits` | [`SplitWork`] for each block along x |
 /// | `workspace` | sums, H x TN floats for each slot |
 /// | `window_rows`, `tile_n` | H and TN of the kernel that made them; TN is a power of two |
 /// | `c` .. `output` | as [`Arguments`](super::Arguments) |
+///
+/// The grid has [`num_slices`] blocks along y.
 #[derive(Clone, Copy)]
 pub struct CombineArguments {
     /// Tiles.
@@ -67,36 +79,48 @@ pub struct Combined {
     pub simulate: unsafe fn(arguments: CombineArguments),
 }
 
-/// Combines the tile of this block. Block.
+/// Combines this block's elements of its tile. Block.
 ///
 /// # Safety
 /// The launch contract of [`CombineArguments`].
 #[inline(always)]
 unsafe fn run<E: Half>(arguments: CombineArguments) {
     let CombineArguments { window_rows, tile_n, output, .. } = arguments;
-    // SAFETY: the grid has a block for each entry.
+    // SAFETY: the grid has blocks for each entry.
     let [window, panel, first, count] = unsafe { arguments.splits.get(thread::block_idx_x()) };
     let (tile, shift) = (window_rows * tile_n, tile_n.trailing_zeros());
-    let mut index = thread::thread_idx_x();
-    while index < tile {
-        let (row, col) = (window * window_rows + (index >> shift), panel * tile_n + (index & (tile_n - 1)));
-        if row < output.num_rows && col < output.num_cols {
-            let mut sum = 0.0;
-            let mut part = 0;
-            while part < count {
-                // SAFETY: the slots are in the workspace.
-                let slot = unsafe { arguments.workspace.skip(u64::from(first + part) * u64::from(tile)) };
-                // SAFETY: as above; the kernel before wrote it.
-                sum += f32::from_bits(unsafe { slot.get(index) });
-                part += 1;
-            }
-            let (line, at) = if OutputKind::is_cols(output.kind) { (col, row) } else { (row, col) };
-            let at = (u64::from(line) * output.leading_dimension + u64::from(at)) as usize;
-            // SAFETY: the element is within C.
-            unsafe { store_one::<E>(&output, at, sum) };
-        }
-        index += THREADS;
+    let index = thread::block_idx_y() * THREADS + thread::thread_idx_x();
+    let (row, col) = (window * window_rows + (index >> shift), panel * tile_n + (index & (tile_n - 1)));
+    if index >= tile || row >= output.num_rows || col >= output.num_cols {
+        return;
     }
+    // SAFETY: the slots are in the workspace.
+    let sums = unsafe { arguments.workspace.skip(u64::from(first) * u64::from(tile)) };
+    let (mut sum, mut part) = (0.0, 0);
+    while part < count {
+        let mut batch = [0; BATCH];
+        let mut ahead = 0;
+        while ahead < BATCH {
+            let slot = part + ahead as u32;
+            if slot < count {
+                // SAFETY: as above; the kernel before wrote it.
+                batch[ahead] = unsafe { sums.skip(u64::from(slot) * u64::from(tile)).get(index) };
+            }
+            ahead += 1;
+        }
+        let mut done = 0;
+        while done < BATCH {
+            if part + (done as u32) < count {
+                sum += f32::from_bits(batch[done]);
+            }
+            done += 1;
+        }
+        part += BATCH as u32;
+    }
+    let (line, at) = if OutputKind::is_cols(output.kind) { (col, row) } else { (row, col) };
+    let at = (u64::from(line) * output.leading_dimension + u64::from(at)) as usize;
+    // SAFETY: the element is within C.
+    unsafe { store_one::<E>(&output, at, sum) };
 }
 
 /// Makes the entries and the list of their configurations.

@@ -76,7 +76,7 @@ mod kernel;
 mod narrow;
 mod producer;
 
-pub use combine::{COMBINED, CombineArguments, Combined, SplitWork, combine_entries};
+pub use combine::{COMBINED, CombineArguments, Combined, SplitWork, combine_entries, num_slices};
 pub use config::{
     Arguments, Configuration, Dtype, MOST_PANELS, MOST_WINDOWS, PANEL_COLS, STORED, TileWork, WORDS_PER_TILE,
 };

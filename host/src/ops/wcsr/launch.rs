@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use kernels_gpu::wcsr::{
-    Arguments, COMBINED, CachePolicy, CombineArguments, Combined, PANEL_COLS, TileWork, WORDS_PER_TILE,
+    Arguments, COMBINED, CachePolicy, CombineArguments, Combined, Configuration, PANEL_COLS, TileWork, WORDS_PER_TILE,
+    num_slices,
 };
 
 use super::{KERNEL, WcsrPlan, kernel_dtype};
@@ -137,6 +138,12 @@ impl WcsrPlan {
                 num_inner: b.shape.num_rows as u32,
             }
         }
+    }
+
+    /// The grid of the kernel that combines.
+    pub(super) fn combine_grid(&self) -> (u32, u32) {
+        let Configuration { window_rows, tile_n, .. } = *self.configuration;
+        (self.num_splits() as u32, num_slices(window_rows as u32, tile_n as u32))
     }
 
     /// All arguments of the kernel that combines.

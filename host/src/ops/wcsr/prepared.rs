@@ -172,7 +172,7 @@ impl<T: Element> WcsrPrepared<T> {
         );
         // SAFETY: the parameters are those that `CombineArguments` lists, in its order; the workspace is freed on the same
         // stream, after this launch; the rest as above.
-        unsafe { combine.launch(self.plan.num_splits() as u32, stream, params) }
+        unsafe { combine.launch(self.plan.combine_grid(), stream, params) }
     }
 
     /// The maps of A and of this B.

@@ -60,7 +60,8 @@ impl WcsrPlan {
         device.add(&report);
         if self.num_splits() > 0 {
             let combined = self.combined()?;
-            let grid = [self.num_splits() as u32, 1, 1];
+            let (splits, slices) = self.combine_grid();
+            let grid = [splits, slices, 1];
             let second = hopper_sim::launch(combined.spec, grid, memory.get(), device.schedule(), || {
                 // SAFETY: as above.
                 unsafe { (combined.simulate)(self.combine_arguments(lists, workspace, &arguments())) }
