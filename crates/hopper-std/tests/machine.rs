@@ -172,6 +172,8 @@ fn memory_is_little_endian() {
     // SAFETY: the addresses that are read are those of `words`; the recorder writes nothing.
     unsafe {
         assert_eq!(asks(|| memory::ld_global_nc_v4_u32(words.as_ptr()), &["load_global(16)"]), words);
+        assert_eq!(asks(|| memory::ld_global_nc_l2_128b_v2_u32(words.as_ptr()), &["load_global(8)"]), words[..2]);
+        assert_eq!(asks(|| memory::ld_global_nc_l2_128b_v4_u32(words.as_ptr()), &["load_global(16)"]), words);
         assert_eq!(asks(|| memory::ld_global_u16(words.as_ptr().cast()), &["load_global(2)"]), 0x0201);
         assert_eq!(asks(|| array.get(1), &["load_global(4)"]), 0x0807_0605);
         assert_eq!(asks(|| memory::ld_shared_v2_u32(96), &["load_shared(96, 8)"]), [0x0302_0100, 0x0706_0504]);

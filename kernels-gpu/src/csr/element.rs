@@ -2,8 +2,8 @@
 
 use hopper_std::half::{Bf16, F16, Half};
 use hopper_std::ptx::memory::{
-    ld_global_nc_u16, ld_global_nc_u32, ld_global_nc_v2_u32, ld_global_nc_v4_u32, ld_global_u16, ld_global_u32,
-    st_global_u16, st_global_u32,
+    ld_global_nc_l2_128b_v2_u32, ld_global_nc_l2_128b_v4_u32, ld_global_nc_u16, ld_global_nc_u32, ld_global_u16,
+    ld_global_u32, st_global_u16, st_global_u32,
 };
 
 /// A type that A, B and C may have.
@@ -23,7 +23,7 @@ pub trait Element: Copy + 'static {
     /// The address is readable and aligned.
     unsafe fn load_constant(address: *const Self) -> f32;
 
-    /// Loads and widens four neighbours that nobody writes during the kernel.
+    /// Loads and widens four neighbours that nobody writes during the kernel, and of which all that follow are read.
     ///
     /// # Safety
     /// The address is readable, and aligned to the four.
@@ -67,7 +67,7 @@ macro_rules! half_element {
                 #[inline(always)]
                 unsafe fn load_constant_group(address: *const Self) -> [f32; 4] {
                     // SAFETY: the caller's promise.
-                    let [low, high] = unsafe { ld_global_nc_v2_u32(address.cast()) };
+                    let [low, high] = unsafe { ld_global_nc_l2_128b_v2_u32(address.cast()) };
                     let ((a, b), (c, d)) = (<Self as Half>::unpack(low), <Self as Half>::unpack(high));
                     [a, b, c, d]
                 }
@@ -112,7 +112,7 @@ impl Element for f32 {
     #[inline(always)]
     unsafe fn load_constant_group(address: *const Self) -> [f32; 4] {
         // SAFETY: the caller's promise.
-        unsafe { ld_global_nc_v4_u32(address.cast()) }.map(f32::from_bits)
+        unsafe { ld_global_nc_l2_128b_v4_u32(address.cast()) }.map(f32::from_bits)
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Consecutive entries of a row of A, and their products with rows of B, added up in order.
 
 use hopper_std::ptx::convert::fma_rn_f32;
-use hopper_std::ptx::memory::{ld_global_nc_u32, ld_global_nc_v4_u32};
+use hopper_std::ptx::memory::{ld_global_nc_l2_128b_v4_u32, ld_global_nc_u32};
 
 use super::config::{Arguments, GROUP};
 use super::element::Element;
@@ -88,7 +88,7 @@ impl<E: Element> Entries<E> {
     #[inline(always)]
     unsafe fn columns(&self, at: u32) -> [u32; IN_GROUP] {
         // SAFETY: the caller's promise; groups are aligned.
-        unsafe { ld_global_nc_v4_u32(self.col_indices.wrapping_add(at as usize)) }
+        unsafe { ld_global_nc_l2_128b_v4_u32(self.col_indices.wrapping_add(at as usize)) }
     }
 
     /// The values of the group that begins at `at`.

@@ -43,6 +43,12 @@ loads! {
     ld_global_nc_v2_u32, 2, *const u32, reg64, load_global, "ld.global.nc.v2.u32 {{{0}, {1}}}, [{address}];", (0, 1), (readonly, nostack);
     /// `ld.global.nc.v4.u32 {..}, [address];` Memory that nobody writes during the kernel.
     ld_global_nc_v4_u32, 4, *const u32, reg64, load_global, "ld.global.nc.v4.u32 {{{0}, {1}, {2}, {3}}}, [{address}];", (0, 1, 2, 3), (readonly, nostack);
+    /// `ld.global.nc.L2::128B.v2.u32 {..}, [address];` Memory that nobody writes during the kernel, and that is read to the end: the
+    /// 128 bytes around it are fetched into L2.
+    ld_global_nc_l2_128b_v2_u32, 2, *const u32, reg64, load_global, "ld.global.nc.L2::128B.v2.u32 {{{0}, {1}}}, [{address}];", (0, 1), (readonly, nostack);
+    /// `ld.global.nc.L2::128B.v4.u32 {..}, [address];` Memory that nobody writes during the kernel, and that is read to the end: the
+    /// 128 bytes around it are fetched into L2.
+    ld_global_nc_l2_128b_v4_u32, 4, *const u32, reg64, load_global, "ld.global.nc.L2::128B.v4.u32 {{{0}, {1}, {2}, {3}}}, [{address}];", (0, 1, 2, 3), (readonly, nostack);
     /// `ld.shared::cta.u32 d, [address];`
     ld_shared_u32, 1, u32, reg32, load_shared, "ld.shared::cta.u32 {0}, [{address}];", (0), (readonly, nostack);
     /// `ld.shared::cta.v2.u32 {..}, [address];`
