@@ -21,6 +21,9 @@ enum Values {
     Full,
 }
 
+/// A larger A is left out: filling it in and copying it takes longer than all else that is measured.
+const MOST_BYTES_OF_A: u64 = 4 << 30;
+
 /// The fastest of the algorithms that cuBLASLt's heuristics name.
 pub struct CublasLt {
     name: &'static str,
@@ -43,7 +46,11 @@ impl Implementation<ProductOperands> for CublasLt {
         Place::Gpu
     }
 
-    fn supports(&self, _: &Product) -> Result<(), Refusal> {
+    fn supports(&self, product: &Product) -> Result<(), Refusal> {
+        let found = (product.m as u64 * product.k as u64).saturating_mul(product.dtype.size_bytes() as u64);
+        if found > MOST_BYTES_OF_A {
+            return Err(Refusal::TooLarge { what: "a dense A, in bytes,", found, limit: MOST_BYTES_OF_A });
+        }
         present()
     }
 
