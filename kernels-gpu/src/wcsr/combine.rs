@@ -8,7 +8,7 @@ use hopper_std::kernel;
 use hopper_std::{KernelSpec, thread};
 
 use super::config::Dtype;
-use crate::store::{Output, OutputKind, store_one};
+use crate::store::{Output, OutputKind, ordered, store_one};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
@@ -40,7 +40,7 @@ impl SplitWork {
 /// | `splits` | [`SplitWork`] for each block of the grid |
 /// | `workspace` | sums, H x TN floats for each slot |
 /// | `window_rows`, `tile_n` | H and TN of the kernel that made them; TN is a power of two |
-/// | `c` .. `output` | as [`Arguments`](super::Arguments) |
+/// | `c` .. `rows` | as [`Arguments`](super::Arguments) |
 #[derive(Clone, Copy)]
 pub struct CombineArguments {
     /// Tiles.
@@ -90,6 +90,8 @@ unsafe fn run<E: Half>(arguments: CombineArguments) {
                 sum += f32::from_bits(unsafe { slot.get(index) });
                 part += 1;
             }
+            // SAFETY: an order has a place for each row.
+            let row = unsafe { ordered(output.row_order, row) };
             let (line, at) = if OutputKind::is_cols(output.kind) { (col, row) } else { (row, col) };
             let at = (u64::from(line) * output.leading_dimension + u64::from(at)) as usize;
             // SAFETY: the element is within C.
@@ -125,13 +127,24 @@ macro_rules! kernels {
                     alpha: f32,
                     beta: f32,
                     output: u32,
+                    rows: GlobalArray<u32>,
                 ) {
                     let arguments = CombineArguments {
                         splits,
                         workspace,
                         window_rows,
                         tile_n,
-                        output: Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: output },
+                        output: Output {
+                            c,
+                            leading_dimension,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            kind: output,
+                            row_order: rows,
+                            col_order: GlobalArray::null(),
+                        },
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe { run::<$element>(arguments) }
@@ -147,7 +160,7 @@ macro_rules! kernels {
                 #[cfg(feature = "sim")]
                 simulate: |arguments| {
                     let CombineArguments { splits, workspace, window_rows, tile_n, output } = arguments;
-                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind } = output;
+                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind, row_order, .. } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         combine_entries::$name(
@@ -162,6 +175,7 @@ macro_rules! kernels {
                             alpha,
                             beta,
                             kind,
+                            row_order,
                         );
                     }
                 },
