@@ -6,6 +6,7 @@
 
 mod suite;
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 
 use hopper_sparse::formats::{BlockShape, DenseView, DenseViewMut, Layout, WindowShape};
@@ -98,17 +99,28 @@ fn check<T: Element, U: Element>(
     problem: Problem,
     simulate: impl Fn(&Simulated, Sparse<'_, T>, DenseView<'_, T>, f32, &mut DenseViewMut<'_, U>) -> Result<()>,
 ) {
-    let Problem { format, shape: (num_rows, num_cols, depth), b, c, beta, unit } = problem;
+    let (num_rows, _, depth) = problem.shape;
     let mut random = Random::fresh();
-    let a = SparseArrays::<T>::random(format, num_rows, depth, 0.3, &mut random);
+    let a = SparseArrays::<T>::random(problem.format, num_rows, depth, 0.3, &mut random);
+    check_matrix(problem, a.view(), random, simulate);
+}
+
+/// The same with a matrix of the caller's.
+fn check_matrix<T: Element, U: Element>(
+    problem: Problem,
+    a: Sparse<'_, T>,
+    mut random: Random,
+    simulate: impl Fn(&Simulated, Sparse<'_, T>, DenseView<'_, T>, f32, &mut DenseViewMut<'_, U>) -> Result<()>,
+) {
+    let Problem { shape: (num_rows, num_cols, depth), b, c, beta, unit, .. } = problem;
     let b = Far::<T>::new(depth, num_cols, b.0, b.1).filled(|| random.element());
     let c = Far::<U>::new(num_rows, num_cols, c.0, c.1);
     let mut c = c.filled(|| if beta == 0.0 { U::from_f64(f64::NAN) } else { random.element() });
-    let exact = reference::spmm(1.0, &a.view(), b.view(), beta, c.view()).expect("the shapes agree");
-    let tolerance = naive::tolerance(unit, 1.0, &a.view(), b.view(), beta, c.view(), &exact).expect("the shapes agree");
+    let exact = reference::spmm(1.0, &a, b.view(), beta, c.view()).expect("the shapes agree");
+    let tolerance = naive::tolerance(unit, 1.0, &a, b.view(), beta, c.view(), &exact).expect("the shapes agree");
 
     let device = Schedules::any().device();
-    simulate(&device, a.view(), b.view(), beta as f32, &mut c.view_mut())
+    simulate(&device, a, b.view(), beta as f32, &mut c.view_mut())
         .unwrap_or_else(|error| panic!("{} -> {}, {problem:?}: {error}", T::DTYPE, U::DTYPE));
     let report = device.report();
     assert!(report.findings.is_empty(), "{} -> {}, {problem:?}, {:?}: {report}", T::DTYPE, U::DTYPE, device.schedule());
@@ -120,15 +132,40 @@ const LAYOUTS: [Layout; 2] = [Layout::RowMajor, Layout::ColumnMajor];
 
 /// By the WCSR kernels, with so many multiprocessors.
 fn check_windows<T: Element, U: Element>(window: WindowShape, multiprocessors: u32, problem: Problem) -> usize {
-    let splits = std::cell::Cell::new(0);
+    let splits = Cell::new(0);
     check::<T, U>(Problem { format: Format::Wcsr(window), ..problem }, |device, a, b, beta, c| {
-        let Sparse::Wcsr(a) = a else { unreachable!("windows were asked for") };
-        let plan = WcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout()).plan(&a, multiprocessors)?;
-        splits.set(plan.num_splits());
-        plan.simulate(device, &a, 1.0, b, beta, c)?;
-        Ok(())
+        simulate_windows(device, multiprocessors, &splits, a, b, beta, c)
     });
     splits.get()
+}
+
+/// The same with the rows in any order.
+fn check_ordered_windows<T: Element, U: Element>(window: WindowShape, multiprocessors: u32, problem: Problem) -> usize {
+    let (splits, mut random) = (Cell::new(0), Random::fresh());
+    let (num_rows, _, depth) = problem.shape;
+    let a = SparseArrays::<T>::random(Format::Csr, num_rows, depth, 0.3, &mut random);
+    let a = a.in_order(window, random.row_order(num_rows));
+    let problem = Problem { format: Format::Wcsr(window), ..problem };
+    check_matrix::<T, U>(problem, Sparse::Wcsr(a.view()), random, |device, a, b, beta, c| {
+        simulate_windows(device, multiprocessors, &splits, a, b, beta, c)
+    });
+    splits.get()
+}
+
+fn simulate_windows<T: Element, U: Element>(
+    device: &Simulated,
+    multiprocessors: u32,
+    splits: &Cell<usize>,
+    a: Sparse<'_, T>,
+    b: DenseView<'_, T>,
+    beta: f32,
+    c: &mut DenseViewMut<'_, U>,
+) -> Result<()> {
+    let Sparse::Wcsr(a) = a else { unreachable!("windows were asked for") };
+    let plan = WcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout()).plan(&a, multiprocessors)?;
+    splits.set(plan.num_splits());
+    plan.simulate(device, &a, 1.0, b, beta, c)?;
+    Ok(())
 }
 
 /// B is read where it is: tensor copies of groups want lines of whole chunks.
@@ -170,6 +207,28 @@ fn windows_that_are_split() {
             let problem = Problem { shape: (70, 128, 1300), ..problem };
             assert!(check_windows::<bf16, bf16>(window, 40, problem) > 0, "nothing was split");
             assert!(check_windows::<bf16, f32>(window, 40, Problem { beta: 1.0, ..problem }) > 0, "nothing was split");
+        }
+    }
+}
+
+/// Rows whose places in C an order names.
+#[test]
+fn windows_of_rows_in_an_order() {
+    for window in [WindowShape { rows: 64, group: 8 }, WindowShape { rows: 8, group: 1 }] {
+        for layout in LAYOUTS {
+            let problem = Problem {
+                format: Format::Wcsr(window),
+                shape: (72, 128, 70),
+                b: (Layout::RowMajor, Lines::Aligned),
+                c: (layout, Lines::Aligned),
+                beta: 0.0,
+                unit: Unit::TensorCore,
+            };
+            check_ordered_windows::<bf16, bf16>(window, 1, problem);
+            check_ordered_windows::<f16, f32>(window, 1, problem);
+            check_ordered_windows::<f16, f16>(window, 1, Problem { c: (layout, Lines::Odd), beta: -0.5, ..problem });
+            let wide = Problem { shape: (72, 128, 1300), ..problem };
+            assert!(check_ordered_windows::<bf16, f32>(window, 40, wide) > 0, "nothing was split");
         }
     }
 }

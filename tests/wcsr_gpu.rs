@@ -75,6 +75,18 @@ fn wcsr_small_splits() {
     }
 }
 
+/// Rows that an order put elsewhere come back, split windows' too.
+#[test]
+fn wcsr_small_orders() {
+    let Some(device) = gpu::device_or_skip("wcsr_small_orders") else { return };
+    let tiles = Tiles::new(device);
+    for window in SHAPES {
+        for shape in [(window.rows * 5 + 8, 136, 300), (window.rows + 5, 40, 9000), (1, 3, 20)] {
+            windows::check_orders(&tiles, window, shape);
+        }
+    }
+}
+
 /// Every kernel for windows of a shape on problems of more tiles than an H200 has workers, ragged in both directions: one that is
 /// stored packed, one element by element.
 ///

@@ -117,6 +117,36 @@ fn narrow_windows_share_stages() {
     }
 }
 
+/// C comes out in the rows' own order, whatever theirs in the windows: the last of them whole, and cut off.
+#[test]
+fn rows_in_an_order_come_back() {
+    for window in SHAPES {
+        for shape in [(window.rows * 2 + 8, 72, 70), (window.rows + 5, 136, 40), (1, 3, 20)] {
+            windows::check_orders(&InSimulator::new(Schedules::any()), window, shape);
+        }
+    }
+}
+
+/// The kernels that add up parts put them in the rows' own places, too.
+#[test]
+fn rows_of_split_windows_come_back() {
+    for window in SHAPES {
+        let multiprocessors = 6 * 64_u32.div_ceil(window.rows as u32);
+        let runner = InSimulator { multiprocessors, ..InSimulator::new(Schedules::any()) };
+        windows::check_orders(&runner, window, (window.rows + 8, 40, 2500));
+        // Each product is there twice, with an order and permuted.
+        assert!(runner.splits.get() >= 20, "{window}: {} tiles were split", runner.splits.get());
+    }
+}
+
+/// Narrow windows of one entry, of which each has rows of its own.
+#[test]
+fn rows_of_windows_that_share_stages_come_back() {
+    for window in SHAPES.into_iter().filter(|window| window.rows < 64) {
+        windows::check_orders(&InSimulator::new(Schedules::any()), window, (600, 24, 20));
+    }
+}
+
 #[test]
 fn columns_do_not_depend_on_one_another() {
     for window in SHAPES {

@@ -217,6 +217,9 @@ pub struct InfoArgs {
     /// Let the driver compile every kernel, and show what it says of each (about 0.1 s a kernel)
     #[arg(long)]
     pub load: bool,
+    /// Look for an order of the matrix' rows that fills windows better, too; it takes several times as long as the rest
+    #[arg(long, requires = "file")]
+    pub reorder: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -228,6 +231,7 @@ Examples:
   hopper-sparse info --load
   hopper-sparse info --device 1 --json
   hopper-sparse info bcsstk33.mtx
+  hopper-sparse info bcsstk33.mtx --reorder
 
 Without a GPU the kernels are listed from their specifications, with the reason why there is no device.
 Registers are those of a thread at launch: the specification's, or with --load the driver's.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::args::InfoArgs;
 use crate::error::Result;
-use crate::matrix_info::MatrixInfo;
+use crate::matrix_info::{MatrixInfo, Orders};
 use crate::table::{Table, bytes, count};
 use crate::{print, print_json};
 
@@ -14,7 +14,8 @@ use crate::{print, print_json};
 /// A failure where a kernel does not load, or stdout cannot be written; as [`crate::input::read`] where a matrix is named.
 pub fn run(args: &InfoArgs) -> Result<()> {
     if let Some(file) = &args.file {
-        let matrix = MatrixInfo::read(file, &args.read)?;
+        let orders = if args.reorder { Orders::Sought } else { Orders::AsTheyAre };
+        let matrix = MatrixInfo::read(file, &args.read, orders)?;
         return if args.json { print_json(&matrix.json()) } else { print(|out| matrix.table().write(out)) };
     }
     let machine = Machine::look(args)?;

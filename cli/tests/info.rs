@@ -35,6 +35,35 @@ fn of_a_matrix_every_shape_of_windows_is_shown() {
     run_in(folder.path(), &["info", "none.mtx"]).refused(1).saying("none.mtx");
 }
 
+/// Rows of four kinds in turn: an order puts those of a kind together where windows have fewer rows than the matrix.
+#[test]
+fn an_order_of_the_rows_is_looked_for_where_asked() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let entries = (1..=64).flat_map(|row| (1..=16).map(move |col| format!("{row} {} 1\n", row % 4 * 16 + col)));
+    let text = format!("%%MatrixMarket matrix coordinate real general\n64 64 1024\n{}", entries.collect::<String>());
+    std::fs::write(folder.path().join("kinds.mtx"), text).expect("written");
+    let json = run_in(folder.path(), &["info", "kinds.mtx", "--json", "--reorder"]).succeeded().json();
+    let windows = json["windows"].as_array().expect("a list");
+    for window in windows {
+        let (rows, ordered) = (window["rows"].as_u64().expect("a number"), &window["ordered"]);
+        assert!(window["order_seconds"].as_f64().expect("a number") >= 0.0, "{window:#}");
+        if rows < 64 {
+            assert_eq!((&window["fill"], &ordered["fill"]), (&0.25.into(), &1.0.into()), "{window:#}");
+            assert_eq!(ordered["panels"], 64 / rows, "{window:#}");
+            let bytes = |of: &serde_json::Value| of["bytes"].as_u64().expect("a number");
+            // Half of the panels' values are gone and more; an order is 4 bytes a row.
+            assert!(bytes(ordered) > 64 * 4 + 64 * 16 * 2 && bytes(ordered) < bytes(window) / 2, "{window:#}");
+        } else {
+            assert!(ordered.is_null(), "{window:#}");
+        }
+    }
+    let text = run_in(folder.path(), &["info", "kinds.mtx", "--reorder"]).succeeded().stdout;
+    assert!(text.contains("100 %") && text.contains("no better order"), "{text}");
+    let plain = run_in(folder.path(), &["info", "kinds.mtx", "--json"]).succeeded().json();
+    assert!(plain["windows"][0].get("ordered").is_none(), "{plain:#}");
+    run_in(folder.path(), &["info", "--reorder"]).refused(2);
+}
+
 #[test]
 fn help_has_examples_for_every_verb() {
     let folder = tempfile::tempdir().expect("a scratch folder");

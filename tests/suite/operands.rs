@@ -5,7 +5,9 @@ use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::panic::Location;
 
 use hopper_sparse::Element;
-use hopper_sparse::formats::{BcsrView, BlockShape, Csr, CsrView, DenseView, DenseViewMut, Layout, Wcsr, WcsrView};
+use hopper_sparse::formats::{
+    BcsrView, BlockShape, Csr, CsrView, DenseView, DenseViewMut, Layout, RowOrder, Wcsr, WcsrView, WindowShape,
+};
 use hopper_sparse::reference::SparseRows;
 
 use super::{Format, Placement};
@@ -46,6 +48,15 @@ impl Random {
 
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
+    }
+
+    /// Any order of so many rows.
+    pub fn row_order(&mut self, num_rows: usize) -> RowOrder {
+        let mut rows: Vec<u32> = (0..num_rows as u32).collect();
+        for last in (1..num_rows).rev() {
+            rows.swap(last, self.below(last + 1));
+        }
+        RowOrder::try_new(rows).expect("swaps make a permutation")
     }
 
     /// -1 to 1.
@@ -137,11 +148,34 @@ impl<T: Element> SparseArrays<T> {
             arrays.row_offsets.push(arrays.col_indices.len() as u64);
         }
         if let Format::Wcsr(window) = format {
-            let Self { row_offsets, col_indices, values, .. } = &arrays;
-            let csr = Csr::try_new(num_rows, num_cols, row_offsets.clone(), col_indices.clone(), values.clone());
-            arrays.windows = Some(csr.and_then(|csr| csr.to_wcsr(window)).expect("the arrays are a matrix"));
+            arrays.windows = Some(arrays.entries().to_wcsr(window).expect("a shape on offer"));
         }
         arrays
+    }
+
+    /// The entries, of CSR and of WCSR.
+    fn entries(&self) -> Csr<T> {
+        let (row_offsets, col_indices) = (self.row_offsets.clone(), self.col_indices.clone());
+        Csr::try_new(self.num_rows, self.num_cols, row_offsets, col_indices, self.values.clone())
+            .expect("the arrays are a matrix")
+    }
+
+    /// The same matrix in windows of its rows in an order.
+    pub fn in_order(&self, window: WindowShape, order: RowOrder) -> Wcsr<T> {
+        Wcsr::from_csr_ordered(self.entries().view(), window, order).expect("an order of the rows")
+    }
+
+    /// The matrix whose rows stand as an order has them, in windows.
+    pub fn permuted(&self, window: WindowShape, order: &RowOrder) -> Wcsr<T> {
+        let (mut row_offsets, mut col_indices, mut values) = (vec![0], vec![], vec![]);
+        for &row in order.rows() {
+            let entries = self.row_offsets[row as usize] as usize..self.row_offsets[row as usize + 1] as usize;
+            col_indices.extend_from_slice(&self.col_indices[entries.clone()]);
+            values.extend_from_slice(&self.values[entries]);
+            row_offsets.push(values.len() as u64);
+        }
+        let csr = Csr::try_new(self.num_rows, self.num_cols, row_offsets, col_indices, values);
+        csr.and_then(|csr| csr.to_wcsr(window)).expect("the arrays are a matrix")
     }
 
     fn push_block(&mut self, block_row: usize, block_col: usize, random: &mut Random) {

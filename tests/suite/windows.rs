@@ -1,6 +1,6 @@
 //! Products by the WCSR kernels, on whatever runs them: a device, or the simulator.
 
-use hopper_sparse::formats::{DenseView, DenseViewMut, Layout, WcsrView, WindowShape};
+use hopper_sparse::formats::{DenseView, DenseViewMut, Layout, Wcsr, WcsrView, WindowShape};
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, bf16, f16};
 
@@ -117,5 +117,66 @@ pub fn check_columns_apart(runner: &impl Runner, window: WindowShape, (num_rows,
     assert!(alone.iter().any(|bits| f32::from_bits(*bits) != 0.0));
     for num_cols in [2, 70, 130, 300] {
         assert_eq!(product(num_cols), alone, "with {num_cols} columns");
+    }
+}
+
+/// Windows of rows in an order: each row of C has the bits that it has in the product of the matrix whose rows are permuted. Both
+/// layouts of C, packed and by elements, every pair of types, C read and not.
+pub fn check_orders(runner: &impl Runner, window: WindowShape, shape: (usize, usize, usize)) {
+    let mut random = Random::fresh();
+    for layout in [Layout::RowMajor, Layout::ColumnMajor] {
+        for (padding, factors) in [(Padding::Tight, (1.0, 0.0)), (Padding::Wide, (0.5, -2.0))] {
+            let placed = Placement { layout, padding };
+            check_order::<bf16, bf16>(runner, window, shape, placed, factors, random.next());
+            check_order::<f16, f32>(runner, window, shape, placed, factors, random.next());
+        }
+    }
+    let placed = Placement { layout: Layout::RowMajor, padding: Padding::Tight };
+    check_order::<bf16, f32>(runner, window, shape, placed, (1.0, 1.0), random.next());
+    check_order::<f16, f16>(runner, window, shape, placed, (-1.25, 0.0), random.next());
+}
+
+fn check_order<T: Element, U: Element>(
+    runner: &impl Runner,
+    window: WindowShape,
+    shape: (usize, usize, usize),
+    placed: Placement,
+    factors: (f64, f64),
+    seed: u64,
+) {
+    let (num_rows, num_cols, depth) = shape;
+    let mut random = Random::new(seed);
+    let a = SparseArrays::<T>::random(Format::Csr, num_rows, depth, 0.2, &mut random);
+    let order = random.row_order(num_rows);
+    let in_rows = Placement { layout: Layout::RowMajor, padding: placed.padding };
+    let b = Buffer::<T>::random(depth, num_cols, in_rows, &mut random);
+    let mut c = match factors.1 {
+        0.0 => Buffer::<U>::poisoned(num_rows, num_cols, placed),
+        _ => Buffer::random(num_rows, num_cols, placed, &mut random),
+    };
+    let mut permuted = c.clone();
+    for (place, &row) in order.rows().iter().enumerate() {
+        for col in 0..num_cols {
+            permuted.view_mut().set(place, col, c.view().get(row as usize, col));
+        }
+    }
+    let case = format!("{window}, {shape:?}, {} -> {}, {placed:?}, {factors:?}, seed {seed}", T::DTYPE, U::DTYPE);
+    let multiply = |a: &Wcsr<T>, c: &mut Buffer<U>| {
+        runner
+            .multiply(factors, a.view(), b.view(), &mut c.view_mut())
+            .unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert!(c.padding_is_untouched(), "{case}: space between lines was written");
+    };
+    multiply(&a.permuted(window, &order), &mut permuted);
+    multiply(&a.in_order(window, order.clone()), &mut c);
+    for (place, &row) in order.rows().iter().enumerate() {
+        for col in 0..num_cols {
+            let (found, expected) = (c.view().get(row as usize, col), permuted.view().get(place, col));
+            assert_eq!(
+                bytemuck::bytes_of(&found),
+                bytemuck::bytes_of(&expected),
+                "{case}: row {row}, of place {place}, column {col}: {found:?}, not {expected:?}"
+            );
+        }
     }
 }

@@ -21,6 +21,18 @@ impl<T> GlobalArray<T> {
         Self { pointer }
     }
 
+    /// No array, for an argument that may be left out.
+    #[inline(always)]
+    pub const fn null() -> Self {
+        Self { pointer: core::ptr::null() }
+    }
+
+    /// Whether there is no array.
+    #[inline(always)]
+    pub fn is_null(self) -> bool {
+        self.pointer.is_null()
+    }
+
     /// The array from element `count` on.
     ///
     /// # Safety

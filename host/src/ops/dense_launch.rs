@@ -1,5 +1,6 @@
 //! How kernels read B and write C, the same for every format of A that tensor cores multiply.
 
+use hopper_std::global::GlobalArray;
 use kernels_gpu::store::{Output, OutputKind};
 
 use super::Placed;
@@ -34,7 +35,17 @@ pub(super) fn output(c: Placed, alpha: f32, beta: f32) -> Output {
         alpha,
         beta,
         kind: output_kind(c, beta) as u32,
+        row_order: GlobalArray::null(),
+        col_order: GlobalArray::null(),
     }
+}
+
+/// The same with the rows of the sums in an order, a row of C for each.
+pub(super) fn output_in_order(c: Placed, alpha: f32, beta: f32, rows: GlobalArray<u32>) -> Output {
+    let output = output(c, alpha, beta);
+    // Neighbours of a column are none in C: nothing can be packed.
+    let kind = if output.kind == OutputKind::HalfCols as u32 { OutputKind::HalfColsAny as u32 } else { output.kind };
+    Output { row_order: rows, kind, ..output }
 }
 
 /// The fastest epilogue that can store to C.

@@ -90,10 +90,12 @@ pub enum Refusal {
         /// The one that they read.
         offered: Layout,
     },
-    /// The kernels do not undo an order of the rows of A.
+    /// The order of the rows of A is one of more rows, or fewer.
     RowOrder {
-        /// The family of kernels.
-        kernel: &'static str,
+        /// Rows of the order.
+        ordered: u64,
+        /// Rows of A.
+        rows: u64,
     },
     /// An axis is longer than the device can address.
     Size {
@@ -125,11 +127,8 @@ impl fmt::Display for Refusal {
             Self::LayoutOfB { kernel, offered: Layout::ColumnMajor } => {
                 write!(f, "the {kernel} kernels read B by columns: give it column-major")
             }
-            Self::RowOrder { kernel } => {
-                write!(
-                    f,
-                    "the {kernel} kernels write rows in the order of the windows: build the matrix without a row order"
-                )
+            Self::RowOrder { ordered, rows } => {
+                write!(f, "an order of {ordered} rows is none for the {rows} rows of A")
             }
             Self::Size { size, most } => {
                 write!(f, "a matrix with an axis of {size} is too large for the device: at most {most}")
@@ -171,7 +170,7 @@ impl fmt::Display for PlanError {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
             Self::NotPlanned { operand } => {
-                write!(f, "the plan was made for another shape, layout or type of {operand}: plan again")
+                write!(f, "the plan was made for another shape, layout, type or order of {operand}: plan again")
             }
             Self::ShapeMismatch { operand, axis, expected, found, other, other_axis } => {
                 write!(f, "{operand} has {found} {axis}s, but {other} has {expected} {other_axis}s")

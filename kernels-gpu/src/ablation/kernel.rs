@@ -155,7 +155,17 @@ macro_rules! kernels {
                         blocks,
                         tiles,
                         tile_offsets,
-                        output: Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: output },
+                        output: Output {
+                            c,
+                            leading_dimension,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            kind: output,
+                            row_order: GlobalArray::null(),
+                            col_order: GlobalArray::null(),
+                        },
                         policy_a,
                         policy_b,
                     };
@@ -192,7 +202,7 @@ macro_rules! kernels {
                 simulate: |map_a, map_b, arguments| {
                     let Arguments { bcsr, values, b, b_leading_dimension, num_inner } = arguments;
                     let bcsr::Arguments { blocks, tiles, tile_offsets, output, policy_a, policy_b } = bcsr;
-                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind } = output;
+                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind, .. } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(

@@ -148,7 +148,17 @@ macro_rules! kernels {
                         blocks,
                         tiles,
                         tile_offsets,
-                        output: Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: output },
+                        output: Output {
+                            c,
+                            leading_dimension,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            kind: output,
+                            row_order: GlobalArray::null(),
+                            col_order: GlobalArray::null(),
+                        },
                         policy_a,
                         policy_b,
                     };
@@ -184,7 +194,7 @@ macro_rules! kernels {
                 #[cfg(feature = "sim")]
                 simulate: |map_a, map_b, arguments| {
                     let Arguments { blocks, tiles, tile_offsets, output, policy_a, policy_b } = arguments;
-                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind } = output;
+                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind, .. } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(

@@ -10,10 +10,14 @@
 //!
 //! The general way exchanges floats within the quads, so that each lane has eight neighbours of a line, in a loop over
 //! groups of eight registers, and stores element by element where it must.
+//!
+//! Rows of the sums may belong to other rows of C: an order names them, and is read where a line of C is looked up. Where rows are lines
+//! both ways stay as they are; where a line has an element of each row, neighbours of the sums are none in C, and go one by one.
 
 // `seq!` writes an expression out for each index, and for index 0 it says what nobody would write by hand.
 #![allow(clippy::erasing_op, clippy::identity_op)]
 
+use hopper_std::global::GlobalArray;
 use hopper_std::half::Half;
 use hopper_std::hint::opaque;
 use hopper_std::ptx::memory::{
@@ -22,11 +26,15 @@ use hopper_std::ptx::memory::{
 use hopper_std::ptx::warp::movmatrix_trans_b16;
 use hopper_std::ptx::wgmma::Registers;
 use hopper_std::seq;
-use hopper_std::sm90::{Accumulator, AccumulatorFragment, Shared};
+use hopper_std::sm90::{Accumulator, Shared};
 use hopper_std::warp::{lane_id, transpose_quad};
 
+use eight::{Eight, InPlace, Lines, Reordered, eight_of_col, eight_of_two_rows};
 use order::{Cols, Order, Rows, swizzled_unit};
 
+pub(crate) use eight::ordered;
+
+mod eight;
 mod order;
 
 /// Where a consumer lays out `COLS` columns of its 64 rows before it stores them: 16-bit elements, in the order of C.
@@ -39,9 +47,9 @@ pub struct Staging<const COLS: usize> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum OutputKind {
-    /// The input type, row-major; beta = 0, lines and base aligned to 16 bytes, N a multiple of 8.
+    /// The input type, row-major; beta = 0, lines and base aligned to 16 bytes, N a multiple of 8. Columns have no order.
     HalfRows = 0,
-    /// The input type, column-major; beta = 0, lines and base aligned to 16 bytes, M a multiple of 8.
+    /// The input type, column-major; beta = 0, lines and base aligned to 16 bytes, M a multiple of 8. Rows have no order.
     HalfCols = 1,
     /// The input type, row-major; any beta, any alignment.
     HalfRowsAny = 2,
@@ -84,6 +92,10 @@ pub struct Output {
     pub beta: f32,
     /// An [`OutputKind`].
     pub kind: u32,
+    /// The row of C that each row of the sums is, a permutation of all M; null where it is that of the same number.
+    pub row_order: GlobalArray<u32>,
+    /// The same of the columns.
+    pub col_order: GlobalArray<u32>,
 }
 
 impl Output {
@@ -91,14 +103,31 @@ impl Output {
     #[inline(always)]
     pub const fn sums(array: *mut f32, num_rows: u32, num_cols: u32) -> Self {
         let (leading_dimension, kind) = (num_cols as u64, OutputKind::FloatRows as u32);
-        Self { c: array.cast(), leading_dimension, num_rows, num_cols, alpha: 1.0, beta: 0.0, kind }
+        Self {
+            c: array.cast(),
+            leading_dimension,
+            num_rows,
+            num_cols,
+            alpha: 1.0,
+            beta: 0.0,
+            kind,
+            row_order: GlobalArray::null(),
+            col_order: GlobalArray::null(),
+        }
     }
 
     /// C by its columns: that which a row-major C is, read column-major, and the other way round.
     #[inline(always)]
     pub const fn transposed(self) -> Self {
-        // Kinds are pairs, rows before columns.
-        Self { num_rows: self.num_cols, num_cols: self.num_rows, kind: self.kind ^ 1, ..self }
+        Self {
+            num_rows: self.num_cols,
+            num_cols: self.num_rows,
+            // Kinds are pairs, rows before columns.
+            kind: self.kind ^ 1,
+            row_order: self.col_order,
+            col_order: self.row_order,
+            ..self
+        }
     }
 
     /// C without its columns from `end` on.
@@ -139,39 +168,6 @@ pub struct Place {
     pub meeting: Meeting,
 }
 
-/// Eight neighbours of a line of C: `(line, first)` and how many lines and elements of a line there are.
-#[derive(Clone, Copy)]
-pub(super) struct Eight {
-    pub(super) line: u32,
-    pub(super) num_lines: u32,
-    pub(super) first: u32,
-    pub(super) length: u32,
-}
-
-impl Eight {
-    /// The position of the first one, in elements from the base of C; in C or not.
-    #[inline(always)]
-    fn position(self, output: &Output) -> usize {
-        (u64::from(self.line) * output.leading_dimension + u64::from(self.first)) as usize
-    }
-
-    /// The address of the first one, of 16 bits; in C or not.
-    #[inline(always)]
-    fn address(self, output: &Output) -> *mut u8 {
-        output.c.wrapping_add(self.position(output) * 2)
-    }
-
-    /// How many of the eight are in C.
-    #[inline(always)]
-    fn count(self) -> u32 {
-        if self.line >= self.num_lines || self.first >= self.length {
-            return 0;
-        }
-        let left = self.length - self.first;
-        if left < 8 { left } else { 8 }
-    }
-}
-
 /// Stores one consumer's part of a tile. Warp group.
 ///
 /// # Safety
@@ -186,12 +182,21 @@ pub unsafe fn store<E: Half, const REGISTERS: usize, const STAGING_COLS: usize>(
     [f32; REGISTERS]: Registers,
 {
     let kind = output.kind;
+    // The packed way is there twice: without an order nothing is looked up between its loads and stores.
     // SAFETY: the caller's promise, for each kind.
     unsafe {
         if kind == OutputKind::HalfRows as u32 {
-            store_packed::<E, Rows, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
+            if output.row_order.is_null() {
+                store_packed::<E, Rows, InPlace, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
+            } else {
+                store_packed::<E, Rows, Reordered, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
+            }
         } else if kind == OutputKind::HalfCols as u32 {
-            store_packed::<E, Cols, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
+            if output.col_order.is_null() {
+                store_packed::<E, Cols, InPlace, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
+            } else {
+                store_packed::<E, Cols, Reordered, REGISTERS, STAGING_COLS>(output, accumulator, place, staging);
+            }
         } else {
             store_general::<E, REGISTERS>(output, accumulator, place);
         }
@@ -203,7 +208,7 @@ pub unsafe fn store<E: Half, const REGISTERS: usize, const STAGING_COLS: usize>(
 /// # Safety
 /// As [`store`]; the base and the lines of C are aligned to 16 bytes, and their length is a multiple of 8.
 #[inline(always)]
-unsafe fn store_packed<E: Half, O: Order, const REGISTERS: usize, const STAGING_COLS: usize>(
+unsafe fn store_packed<E: Half, O: Order, L: Lines, const REGISTERS: usize, const STAGING_COLS: usize>(
     output: &Output,
     accumulator: &mut Accumulator<REGISTERS>,
     place: Place,
@@ -226,7 +231,7 @@ unsafe fn store_packed<E: Half, O: Order, const REGISTERS: usize, const STAGING_
                 // SAFETY: all warps of the consumer are here.
                 unsafe {
                     O::meet(place.meeting);
-                    copy_lines::<O, STAGING_COLS>(output, place, col, lane, staging);
+                    copy_lines::<O, L, STAGING_COLS>(output, place, col, lane, staging);
                     O::meet(place.meeting);
                 }
             }
@@ -239,7 +244,7 @@ unsafe fn store_packed<E: Half, O: Order, const REGISTERS: usize, const STAGING_
 /// # Safety
 /// As [`store_packed`]; the part is written.
 #[inline(always)]
-unsafe fn copy_lines<O: Order, const STAGING_COLS: usize>(
+unsafe fn copy_lines<O: Order, L: Lines, const STAGING_COLS: usize>(
     output: &Output,
     place: Place,
     col: u32,
@@ -251,7 +256,7 @@ unsafe fn copy_lines<O: Order, const STAGING_COLS: usize>(
     let mut index = reader;
     while index < O::lines(cols) * units {
         let (line, unit) = (first_line + index / units, index % units);
-        let eight = O::eight(output, place, col, line, unit);
+        let eight = L::of_c(O::eight(output, place, col, line, unit), O::line_order(output));
         // SAFETY: the unit is within the staged part; all eight elements are within C, and aligned.
         unsafe {
             let words = ld_shared_v4_u32(staging.address() + swizzled_unit(line, unit, units));
@@ -263,28 +268,21 @@ unsafe fn copy_lines<O: Order, const STAGING_COLS: usize>(
     }
 }
 
-/// The eight that this lane has of 16 columns from `col` on, after transposition and exchange: an upper or lower eight
-/// rows of one of two columns.
-#[inline(always)]
-fn eight_of_col(output: &Output, place: Place, lane: u32, columns: u32) -> Eight {
-    let quad = lane % 4;
-    Eight {
-        line: place.col + columns + quad / 2 * 8 + lane / 4,
-        num_lines: output.num_cols,
-        first: place.row + place.warp * 16 + quad % 2 * 8,
-        length: output.num_rows,
-    }
+/// What the general way makes of eights, all of a part alike.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pieces {
+    /// 16 bytes each, where they are aligned: f32 that are neighbours in C, which is not read.
+    Fours,
+    /// One by one.
+    Ones,
 }
 
-/// The eight that this lane has of 16 columns of a row-major C, after the exchange of `[upper, upper, lower, lower]`.
-#[inline(always)]
-fn eight_of_two_rows(output: &Output, place: Place, lane: u32, columns: u32) -> Eight {
-    let quad = lane % 4;
-    Eight {
-        line: place.row + AccumulatorFragment::row(place.warp, lane) + quad / 2 * 8,
-        num_lines: output.num_rows,
-        first: place.col + columns + quad % 2 * 8,
-        length: output.num_cols,
+impl Pieces {
+    #[inline(always)]
+    fn of(output: &Output) -> Self {
+        let elements = if OutputKind::is_cols(output.kind) { output.row_order } else { output.col_order };
+        let whole = OutputKind::is_float(output.kind) && output.beta == 0.0 && elements.is_null();
+        if whole { Self::Fours } else { Self::Ones }
     }
 }
 
@@ -300,7 +298,9 @@ unsafe fn store_general<E: Half, const REGISTERS: usize>(
     [f32; REGISTERS]: Registers,
 {
     let (lane, cols, registers) = (lane_id(), OutputKind::is_cols(output.kind), accumulator.read());
-    let mut index = 0;
+    // Its row stays the same, and is looked up once.
+    let eight_of_rows = eight_of_two_rows(output, place, lane);
+    let (pieces, mut index) = (Pieces::of(output), 0);
     while index < (REGISTERS / 8) as u32 {
         let [u0, u1, d0, d1, u2, u3, d2, d3] = group(registers, index).map(f32::to_bits);
         // SAFETY: the warp is converged here; `store_floats` stays within C.
@@ -317,10 +317,10 @@ unsafe fn store_general<E: Half, const REGISTERS: usize>(
                 (
                     transpose_quad([u0, u2, d0, d2]),
                     transpose_quad([u1, u3, d1, d3]),
-                    eight_of_two_rows(output, place, lane, index * 16),
+                    Eight { first: eight_of_rows.first + index * 16, ..eight_of_rows },
                 )
             };
-            store_floats::<E>(output, eight, interleave(even, odd));
+            store_floats::<E>(output, pieces, eight, interleave(even, odd));
         }
         index = opaque(index + 1);
     }
@@ -376,11 +376,10 @@ fn interleave(even: [u32; 4], odd: [u32; 4]) -> [f32; 8] {
 /// # Safety
 /// C is as [`Output`] says.
 #[inline(always)]
-unsafe fn store_floats<E: Half>(output: &Output, eight: Eight, mut sums: [f32; 8]) {
-    let (at, count) = (eight.position(output), eight.count());
-    let float = OutputKind::is_float(output.kind);
-    let address = output.c.wrapping_add(at * if float { 4 } else { 2 });
-    if float && count == 8 && output.beta == 0.0 && (address as usize).is_multiple_of(16) {
+unsafe fn store_floats<E: Half>(output: &Output, pieces: Pieces, eight: Eight, mut sums: [f32; 8]) {
+    let (line_start, count) = (eight.line_start(output), eight.count());
+    let address = output.c.wrapping_add(eight.position(output) * 4);
+    if pieces == Pieces::Fours && count == 8 && (address as usize).is_multiple_of(16) {
         let [a, b, c, d, e, f, g, h] = sums.map(|sum| (output.alpha * sum).to_bits());
         // SAFETY: all eight are within C, and aligned.
         unsafe {
@@ -389,12 +388,13 @@ unsafe fn store_floats<E: Half>(output: &Output, eight: Eight, mut sums: [f32; 8
         }
         return;
     }
-    let mut index = 0;
+    let (mut index, mut elements) = (0, eight.elements());
     while index < count {
         // SAFETY: this one is within C.
-        unsafe { store_one::<E>(output, at + index as usize, sums[0]) };
-        // The array is moved, not indexed: an index that is not constant would put it into memory.
+        unsafe { store_one::<E>(output, (line_start + u64::from(elements[0])) as usize, sums[0]) };
+        // The arrays are moved, not indexed: an index that is not constant would put them into memory.
         sums = [sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7], 0.0];
+        elements = [elements[1], elements[2], elements[3], elements[4], elements[5], elements[6], elements[7], 0];
         index = opaque(index + 1);
     }
 }

@@ -1,6 +1,7 @@
 //! The two orders of C, as the packed way of the [store](super) goes through them: which part of a line a lane
 //! writes to shared memory, and which it reads back.
 
+use hopper_std::global::GlobalArray;
 use hopper_std::ptx::matrix::{stmatrix_x4, stmatrix_x4_trans};
 use hopper_std::ptx::warp::bar_warp_sync;
 use hopper_std::sm90::NamedBarrier;
@@ -28,8 +29,10 @@ pub(super) trait Order {
     fn readers(warp: u32, lane: u32) -> (u32, u32, u32);
     /// Lines that those share.
     fn lines(cols: u32) -> u32;
-    /// Where eight elements of line `line` from unit `unit` on are in C, the part beginning at column `col`.
+    /// Where eight elements of line `line` from unit `unit` on are, the part beginning at column `col`, in the line of C of the same number.
     fn eight(output: &Output, place: Place, col: u32, line: u32, unit: u32) -> Eight;
+    /// The order of the lines, where the output has one.
+    fn line_order(output: &Output) -> GlobalArray<u32>;
 }
 
 /// Row-major: a warp's 16 rows are its own.
@@ -70,7 +73,19 @@ impl Order for Rows {
 
     #[inline(always)]
     fn eight(output: &Output, place: Place, col: u32, line: u32, unit: u32) -> Eight {
-        Eight { line: place.row + line, num_lines: output.num_rows, first: col + unit * 8, length: output.num_cols }
+        Eight {
+            line: place.row + line,
+            num_lines: output.num_rows,
+            line_of_c: place.row + line,
+            first: col + unit * 8,
+            length: output.num_cols,
+            element_order: GlobalArray::null(),
+        }
+    }
+
+    #[inline(always)]
+    fn line_order(output: &Output) -> GlobalArray<u32> {
+        output.row_order
     }
 }
 
@@ -112,7 +127,19 @@ impl Order for Cols {
 
     #[inline(always)]
     fn eight(output: &Output, place: Place, col: u32, line: u32, unit: u32) -> Eight {
-        Eight { line: col + line, num_lines: output.num_cols, first: place.row + unit * 8, length: output.num_rows }
+        Eight {
+            line: col + line,
+            num_lines: output.num_cols,
+            line_of_c: col + line,
+            first: place.row + unit * 8,
+            length: output.num_rows,
+            element_order: GlobalArray::null(),
+        }
+    }
+
+    #[inline(always)]
+    fn line_order(output: &Output) -> GlobalArray<u32> {
+        output.col_order
     }
 }
 

@@ -10,7 +10,7 @@ use hopper_std::kernel;
 use hopper_std::{KernelSpec, thread};
 
 use super::config::Dtype;
-use crate::store::{Output, OutputKind, store_one};
+use crate::store::{Output, OutputKind, ordered, store_one};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
@@ -50,7 +50,7 @@ impl SplitWork {
 /// | `splits` | [`SplitWork`] for each block along x |
 /// | `workspace` | sums, H x TN floats for each slot |
 /// | `window_rows`, `tile_n` | H and TN of the kernel that made them; TN is a power of two |
-/// | `c` .. `output` | as [`Arguments`](super::Arguments) |
+/// | `c` .. `rows` | as [`Arguments`](super::Arguments) |
 ///
 /// The grid has [`num_slices`] blocks along y.
 #[derive(Clone, Copy)]
@@ -117,6 +117,8 @@ unsafe fn run<E: Half>(arguments: CombineArguments) {
         }
         part += BATCH as u32;
     }
+    // SAFETY: an order has a place for each row.
+    let row = unsafe { ordered(output.row_order, row) };
     let (line, at) = if OutputKind::is_cols(output.kind) { (col, row) } else { (row, col) };
     let at = (u64::from(line) * output.leading_dimension + u64::from(at)) as usize;
     // SAFETY: the element is within C.
@@ -149,13 +151,24 @@ macro_rules! kernels {
                     alpha: f32,
                     beta: f32,
                     output: u32,
+                    rows: GlobalArray<u32>,
                 ) {
                     let arguments = CombineArguments {
                         splits,
                         workspace,
                         window_rows,
                         tile_n,
-                        output: Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: output },
+                        output: Output {
+                            c,
+                            leading_dimension,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            kind: output,
+                            row_order: rows,
+                            col_order: GlobalArray::null(),
+                        },
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe { run::<$element>(arguments) }
@@ -171,7 +184,7 @@ macro_rules! kernels {
                 #[cfg(feature = "sim")]
                 simulate: |arguments| {
                     let CombineArguments { splits, workspace, window_rows, tile_n, output } = arguments;
-                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind } = output;
+                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind, row_order, .. } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         combine_entries::$name(
@@ -186,6 +199,7 @@ macro_rules! kernels {
                             alpha,
                             beta,
                             kind,
+                            row_order,
                         );
                     }
                 },

@@ -125,6 +125,7 @@ impl TileWork {
 /// | `num_rows`, `num_cols` | M and N |
 /// | `alpha`, `beta` | scalars; of split windows the combining kernel's |
 /// | `output` | [`OutputKind`](crate::store::OutputKind) |
+/// | `rows` | the row of C that each row of A's windows is, M of them, a permutation; null where it is that of the same number |
 /// | `policy_v` | what L2 should keep of A: [`CachePolicy`] |
 /// | `b` | B |
 /// | `b_leading_dimension` | from row to row of B, in elements |

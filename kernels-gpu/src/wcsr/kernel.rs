@@ -184,6 +184,7 @@ macro_rules! kernels {
                     alpha: f32,
                     beta: f32,
                     output: u32,
+                    rows: GlobalArray<u32>,
                     policy_v: CachePolicy,
                     b: *const u8,
                     b_leading_dimension: u64,
@@ -194,7 +195,17 @@ macro_rules! kernels {
                         tiles,
                         tile_offsets,
                         workspace,
-                        output: Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind: output },
+                        output: Output {
+                            c,
+                            leading_dimension,
+                            num_rows,
+                            num_cols,
+                            alpha,
+                            beta,
+                            kind: output,
+                            row_order: rows,
+                            col_order: GlobalArray::null(),
+                        },
                         policy_v,
                         b,
                         b_leading_dimension,
@@ -249,7 +260,7 @@ macro_rules! kernels {
                 simulate: |map_v, map_b, arguments| {
                     let Arguments { groups, tiles, tile_offsets, workspace, output, policy_v, .. } = arguments;
                     let Arguments { b, b_leading_dimension, num_inner, .. } = arguments;
-                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind } = output;
+                    let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind, row_order, .. } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
                         entries::$name(
@@ -266,6 +277,7 @@ macro_rules! kernels {
                             alpha,
                             beta,
                             kind,
+                            row_order,
                             policy_v,
                             b,
                             b_leading_dimension,

@@ -11,6 +11,9 @@
 //! C[w, j] = alpha * sum over g in G(w) of V_w[:, g] B[8 g .. 8 g + 8, j]  +  beta * C[w, j]        (H x TN)
 //! ```
 //!
+//! Row w H + r of the windows is a row of A, and of C: that of the same number, or the one that an order names. The sums are the same; the
+//! store looks the row up.
+//!
 //! A stored zero is a zero like any other: times a NaN of B it is NaN, in every row of the window.
 //!
 //! # Pseudo-code

@@ -4,6 +4,9 @@ use crate::formats::{Axis, FormatError};
 
 /// A permutation of the rows of a matrix: which row stands at each place.
 ///
+/// A [`Wcsr`](super::Wcsr) matrix built with one has other rows in its windows, and is the same matrix: products
+/// ([`ops::wcsr`](crate::ops::wcsr)) put each row of C where it belongs, conversions each row of A.
+///
 /// Invariant, checked: each of the rows 0, 1, ... stands at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowOrder {

@@ -10,7 +10,7 @@ use kernels_gpu::wcsr::{
 use super::{KERNEL, WcsrPlan, kernel_dtype};
 use crate::element::Element;
 use crate::formats::WcsrView;
-use crate::ops::dense_launch::{LINE_BYTES, is_aligned, output, swizzle};
+use crate::ops::dense_launch::{LINE_BYTES, is_aligned, output, output_in_order, swizzle};
 use crate::ops::{Operand, Placed, PlanError, Refusal};
 use crate::tensor_map::{DevicePtr, L2Promotion, TensorElement, TensorMapSpec};
 
@@ -24,13 +24,15 @@ pub(super) struct Lists {
     pub(super) tiles: DevicePtr,
     pub(super) tile_offsets: DevicePtr,
     pub(super) splits: DevicePtr,
+    /// The row of each place, where the plan is for rows in an order.
+    pub(super) rows: Option<DevicePtr>,
 }
 
 impl WcsrPlan {
     /// Whether `a` is what was planned for.
     pub(super) fn check_sparse<T: Element>(&self, a: &WcsrView<'_, T>) -> Result<(), PlanError> {
         self.problem.check_sparse(a)?;
-        if a.num_panels() != self.num_panels || a.order.is_some() {
+        if a.num_panels() != self.num_panels || a.order.is_some() != self.is_ordered {
             return Err(PlanError::NotPlanned { operand: Operand::A });
         }
         Ok(())
@@ -131,7 +133,10 @@ impl WcsrPlan {
                 tiles: lists.tiles.array(),
                 tile_offsets: lists.tile_offsets.array(),
                 workspace: workspace.as_mut_ptr(),
-                output: output(c, alpha, beta),
+                output: match lists.rows {
+                    Some(rows) => output_in_order(c, alpha, beta, rows.array()),
+                    None => output(c, alpha, beta),
+                },
                 policy_v: if once { CachePolicy::EVICT_FIRST } else { CachePolicy::EVICT_NORMAL },
                 b: b.address.as_mut_ptr(),
                 b_leading_dimension: b.shape.leading_dimension as u64,

@@ -2,6 +2,10 @@
 //!
 //! [`WcsrSpmm`] is the problem, [`WcsrPlan`] the choice; both print, and planning needs no GPU. On a device a plan is
 //! prepared (`WcsrPlan::prepare`, feature `gpu`) and then launched many times.
+//!
+//! Where the rows of A are in an order ([`RowOrder`](crate::formats::RowOrder)), C comes out in the rows' own: sums are stored in the row
+//! that stands at their place. Each has the bits that it has in the product of the matrix whose rows are permuted. A row-major C costs a
+//! look-up for each row of a tile; of a column-major one neighbours lie apart, and are stored one by one.
 
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod launch;
@@ -71,6 +75,7 @@ pub struct WcsrPlan {
     configuration: &'static Configuration,
     schedule: Schedule,
     num_panels: usize,
+    is_ordered: bool,
 }
 
 impl WcsrSpmm {
@@ -110,6 +115,10 @@ impl WcsrSpmm {
     /// Whether `a` is the problem's A.
     fn check_sparse<T: Element>(&self, a: &WcsrView<'_, T>) -> Result<(), PlanError> {
         self.factors().check_sparse::<T>(a.num_rows, a.num_cols)?;
+        if let Some(rows) = a.rows().filter(|rows| rows.len() != a.num_rows) {
+            let (ordered, rows) = (rows.len() as u64, a.num_rows as u64);
+            return Err(PlanError::Refused(Refusal::RowOrder { ordered, rows }));
+        }
         if a.window == self.window { Ok(()) } else { Err(PlanError::NotPlanned { operand: Operand::A }) }
     }
 
@@ -127,7 +136,8 @@ impl WcsrSpmm {
 
     /// Chooses kernel, tiles and splits for a device with `multiprocessors` multiprocessors.
     ///
-    /// How a window's sums are split depends on the pattern of A and on the device, never on B.
+    /// How a window's sums are split depends on the pattern of A and on the device, never on B. A plan for rows in an order serves any
+    /// order of theirs, and not the rows as they are.
     ///
     /// # Errors
     /// [`PlanError::Refused`] with the reason; [`PlanError::NotPlanned`] where `a` is not the problem's A.
@@ -147,9 +157,6 @@ impl WcsrSpmm {
     ) -> Result<WcsrPlan, PlanError> {
         self.check().map_err(PlanError::Refused)?;
         self.check_sparse(a)?;
-        if a.order.is_some() {
-            return Err(PlanError::Refused(Refusal::RowOrder { kernel: KERNEL }));
-        }
         let num_lines = a.num_panels() as u64 * self.window.rows as u64;
         if num_lines > i32::MAX as u64 - 1024 {
             let (size, most) = (num_lines, i32::MAX as u64 - 1024);
@@ -173,6 +180,7 @@ impl WcsrSpmm {
             configuration,
             schedule: Schedule::new(a.window_offsets, panels_of_b, multiprocessors, configuration),
             num_panels: a.num_panels(),
+            is_ordered: a.order.is_some(),
         })
     }
 
@@ -245,7 +253,8 @@ impl fmt::Display for WcsrPlan {
             self.configuration.stages,
             self.configuration.stage_panels * kernels_gpu::wcsr::PANEL_COLS,
             self.imbalance()
-        )
+        )?;
+        if self.is_ordered { f.write_str(", rows of C put back in their own order") } else { Ok(()) }
     }
 }
 

@@ -27,13 +27,15 @@ pub struct WcsrPrepared<T> {
     tiles: DeviceBuffer<[u32; 8]>,
     tile_offsets: DeviceBuffer<u32>,
     splits: DeviceBuffer<[u32; 4]>,
+    /// The row of each place, where they are in an order.
+    rows: Option<DeviceBuffer<u32>>,
     /// The maps of A and B, by address and leading dimension of B.
     maps: Kept<(DevicePtr, usize), TensorMaps<2>>,
     element: PhantomData<T>,
 }
 
 impl WcsrPlan {
-    /// Puts `a` and the plan's lists into device memory.
+    /// Puts `a` and the plan's lists into device memory, the order of its rows among them.
     ///
     /// # Errors
     /// [`PlanError::NotPlanned`] where `a` is not what was planned for; [`GpuError::OutOfMemory`] with the bytes wanted
@@ -51,6 +53,7 @@ impl WcsrPlan {
             tiles: DeviceBuffer::from_slice(device, &self.tiles())?,
             tile_offsets: DeviceBuffer::from_slice(device, &self.schedule.dealt.offsets)?,
             splits: DeviceBuffer::from_slice(device, &self.splits())?,
+            rows: a.rows().map(|rows| DeviceBuffer::from_slice(device, rows)).transpose()?,
             maps: Kept::default(),
             element: PhantomData,
         })
@@ -71,7 +74,8 @@ impl<T: Element> WcsrPrepared<T> {
     /// Device memory held, in bytes; a launch takes [`WcsrPlan::workspace_bytes`] beside it.
     pub fn num_bytes(&self) -> usize {
         let lists = self.tiles.num_bytes() + self.tile_offsets.num_bytes() + self.splits.num_bytes();
-        self.values.num_bytes() + self.groups.num_bytes() + lists
+        let rows = self.rows.as_ref().map_or(0, DeviceBuffer::num_bytes);
+        self.values.num_bytes() + self.groups.num_bytes() + lists + rows
     }
 
     /// Launches C = alpha A B + beta C on `stream` and returns without waiting. With `beta` 0, C is not read; with
@@ -125,6 +129,7 @@ impl<T: Element> WcsrPrepared<T> {
             tiles: self.tiles.ptr(),
             tile_offsets: self.tile_offsets.ptr(),
             splits: self.splits.ptr(),
+            rows: self.rows.as_ref().map(DeviceBuffer::ptr),
         };
         let scratch = match &self.combine {
             Some(_) => Some(Scratch::new(self.kernel.device(), stream, self.plan.workspace_bytes())?),
@@ -147,6 +152,7 @@ impl<T: Element> WcsrPrepared<T> {
             output.alpha,
             output.beta,
             output.kind,
+            DevicePtr::of(output.row_order.as_ptr()),
             arguments.policy_v.0,
             DevicePtr::of(arguments.b),
             arguments.b_leading_dimension,
@@ -169,6 +175,7 @@ impl<T: Element> WcsrPrepared<T> {
             output.alpha,
             output.beta,
             output.kind,
+            DevicePtr::of(output.row_order.as_ptr()),
         );
         // SAFETY: the parameters are those that `CombineArguments` lists, in its order; the workspace is freed on the same
         // stream, after this launch; the rest as above.

@@ -45,6 +45,7 @@ impl WcsrPlan {
             tiles: memory.upload("list of tiles", &self.tiles()),
             tile_offsets: memory.upload("tile offsets", &self.schedule.dealt.offsets),
             splits: memory.upload("list of splits", &self.splits()),
+            rows: a.rows().map(|rows| memory.upload("order of the rows", rows)),
         };
         // NaN: a sum that no tile wrote must be seen.
         let workspace = memory.upload("workspace", &vec![f32::NAN; self.workspace_bytes() / size_of::<f32>()]);

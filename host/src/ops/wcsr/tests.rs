@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bf16;
-use crate::formats::{Csr, Wcsr};
+use crate::formats::{Csr, RowOrder, Wcsr};
 
 fn matrix(shape: WindowShape) -> Wcsr<bf16> {
     let csr = Csr::try_new(3, 40, vec![0, 2, 2, 3], vec![0, 39, 17], vec![bf16::ONE; 3]).expect("a matrix");
@@ -65,4 +65,38 @@ fn a_plan_serves_what_it_was_made_for() {
         plan.to_string(),
         "wcsr_bf16_64x8_n64: 1 tiles of 64x64 on 1 workers, 0 of them parts, 6 stages of 64 columns, imbalance 1.00"
     );
+}
+
+#[test]
+fn a_plan_for_rows_in_an_order_serves_such_rows() {
+    let shape = WindowShape { rows: 64, group: 8 };
+    let own = matrix(shape);
+    let in_order = |rows: Vec<u32>| {
+        let order = RowOrder::try_new(rows).expect("a permutation");
+        Wcsr::from_csr_ordered(own.to_csr().view(), shape, order).expect("as many rows")
+    };
+    let (reversed, turned) = (in_order(vec![2, 1, 0]), in_order(vec![1, 2, 0]));
+    let plan = problem(5).plan(&reversed.view(), 132).expect("a plan");
+    assert_eq!(
+        plan.to_string(),
+        "wcsr_bf16_64x8_n64: 1 tiles of 64x64 on 1 workers, 0 of them parts, 6 stages of 64 columns, imbalance 1.00, \
+         rows of C put back in their own order"
+    );
+    let not_planned = Err(PlanError::NotPlanned { operand: Operand::A });
+    assert_eq!(plan.check_sparse(&reversed.view()), Ok(()));
+    assert_eq!(plan.check_sparse(&turned.view()), Ok(()));
+    assert_eq!(plan.check_sparse(&own.view()), not_planned);
+    let plan = problem(5).plan(&own.view(), 132).expect("a plan");
+    assert_eq!(plan.check_sparse(&reversed.view()), not_planned);
+}
+
+#[test]
+fn an_order_of_other_rows_is_refused() {
+    let own = matrix(WindowShape { rows: 64, group: 8 });
+    for rows in [vec![1, 0], vec![3, 2, 1, 0]] {
+        let order = RowOrder::try_new(rows).expect("a permutation");
+        let error = problem(5).plan(&WcsrView { order: Some(&order), ..own.view() }, 132).unwrap_err();
+        let places = order.rows().len();
+        assert_eq!(error.to_string(), format!("an order of {places} rows is none for the 3 rows of A"));
+    }
 }
