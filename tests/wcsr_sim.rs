@@ -9,7 +9,7 @@ mod suite;
 use std::cell::Cell;
 
 use hopper_sparse::formats::{DenseView, DenseViewMut, WcsrView, WindowShape};
-use hopper_sparse::ops::wcsr::{TileWidth, WcsrSpmm};
+use hopper_sparse::ops::wcsr::{ValueTransport, WcsrChoice, WcsrSpmm};
 use hopper_sparse::sim::{Mode, Schedule};
 use hopper_sparse::{Element, Result};
 use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype};
@@ -22,7 +22,7 @@ struct InSimulator {
     schedules: Schedules,
     /// The kernel that must be chosen, where it matters.
     kernel: Option<&'static str>,
-    width: TileWidth,
+    choice: WcsrChoice,
     /// So few that each works on several tiles.
     multiprocessors: u32,
     /// Tiles of C that were summed up from parts.
@@ -31,7 +31,7 @@ struct InSimulator {
 
 impl InSimulator {
     fn new(schedules: Schedules) -> Self {
-        Self { schedules, kernel: None, width: TileWidth::Auto, multiprocessors: 1, splits: Cell::new(0) }
+        Self { schedules, kernel: None, choice: WcsrChoice::default(), multiprocessors: 1, splits: Cell::new(0) }
     }
 }
 
@@ -44,7 +44,7 @@ impl Runner for InSimulator {
         c: &mut DenseViewMut<'_, U>,
     ) -> Result<()> {
         let problem = WcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
-        let plan = problem.plan_with(&a, self.multiprocessors, self.width)?;
+        let plan = problem.plan_with(&a, self.multiprocessors, self.choice)?;
         if let Some(kernel) = self.kernel {
             assert_eq!(plan.configuration().spec.name, kernel, "the plan is for another kernel");
         }
@@ -61,7 +61,7 @@ impl Runner for InSimulator {
 fn check_kernel(kernel: &Configuration, schedule: Schedule, variant: usize, seed: u64) {
     let runner = InSimulator {
         kernel: Some(kernel.spec.name),
-        width: TileWidth::Columns(kernel.tile_n),
+        choice: windows::choice_of(kernel),
         ..InSimulator::new(Schedules::from(schedule))
     };
     let window = WindowShape { rows: kernel.window_rows, group: kernel.group };
@@ -153,6 +153,17 @@ fn columns_do_not_depend_on_one_another() {
         let runner = InSimulator { multiprocessors: 4, ..InSimulator::new(Schedules::any()) };
         windows::check_columns_apart(&runner, window, (70, 900));
         assert!(runner.splits.get() > 0, "nothing was split");
+    }
+}
+
+#[test]
+fn panels_and_entries_give_the_same_bits() {
+    for window in SHAPES.into_iter().filter(|window| window.rows >= 64 && window.group == 1) {
+        let runner = |values| {
+            let choice = WcsrChoice { values, ..WcsrChoice::default() };
+            InSimulator { choice, ..InSimulator::new(Schedules::any()) }
+        };
+        windows::check_transports(&runner(ValueTransport::Panels), &runner(ValueTransport::Entries), window);
     }
 }
 

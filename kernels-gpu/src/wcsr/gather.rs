@@ -3,14 +3,14 @@
 use hopper_std::sm90::{BlockScope, EmptySlot, Gatherer, Swizzle128, Tile, TileShape};
 use hopper_std::thread;
 
-use super::config::{Arguments, CHUNK, EIGHT, EIGHTS_PER_PANEL, Operands, PANEL_COLS, Panels, Rows, Stage, TileWork};
+use super::config::{Arguments, CHUNK, EIGHT, EIGHTS_PER_PANEL, Operands, PANEL_COLS, Panels, Rows, Stage};
 use super::producer::{Maps, load_v};
 
 /// Elements of a unit: 16 bytes.
 const UNIT: u32 = 8;
 
 /// Units of a row of a chunk: the threads that copy it.
-const UNITS: u32 = CHUNK as u32 / UNIT;
+pub(super) const UNITS: u32 = CHUNK as u32 / UNIT;
 
 /// Fills the ring with the operands of this worker's tiles. Warp group: each thread has one unit of a chunk, of the row with its
 /// number in every panel.
@@ -68,7 +68,7 @@ pub unsafe fn gather<
                         copy_row::<E, TILE_N, LINES, CHUNKS, COPIES, EIGHTS>(
                             arguments,
                             &slot,
-                            &tile,
+                            tile.panel,
                             columns[panel],
                             place,
                         );
@@ -90,7 +90,7 @@ pub unsafe fn gather<
 /// # Safety
 /// The list has these panels.
 #[inline(always)]
-unsafe fn stage_columns<const EIGHTS: usize>(
+pub(super) unsafe fn stage_columns<const EIGHTS: usize>(
     arguments: &Arguments,
     first: u32,
     panels: u32,
@@ -108,13 +108,13 @@ unsafe fn stage_columns<const EIGHTS: usize>(
     columns
 }
 
-/// Starts the copies of this thread's units, one for each chunk, of row `column` of B to row `at.0` of the stage, unit `at.1`. A
+/// Starts the copies of this thread's units, one for each chunk of panel `panel` of B, of row `column` to row and unit of the stage. A
 /// column that pads is zeros; so is what lies beyond N.
 ///
 /// # Safety
 /// As [`EmptySlot::copy_unit`].
 #[inline(always)]
-unsafe fn copy_row<
+pub(super) unsafe fn copy_row<
     E: 'static,
     const TILE_N: usize,
     const LINES: usize,
@@ -124,7 +124,7 @@ unsafe fn copy_row<
 >(
     arguments: &Arguments,
     slot: &EmptySlot<Operands<E, LINES, CHUNKS, COPIES, EIGHTS>, BlockScope>,
-    tile: &TileWork,
+    panel: u32,
     column: u32,
     (row, unit): (u32, u32),
 ) {
@@ -133,7 +133,7 @@ unsafe fn copy_row<
     let eight = Stage::b(slot.stage()).at(row / EIGHT as u32);
     let mut chunk = 0;
     while chunk < CHUNKS as u32 {
-        let first = tile.panel * TILE_N as u32 + chunk * CHUNK as u32 + unit * UNIT;
+        let first = panel * TILE_N as u32 + chunk * CHUNK as u32 + unit * UNIT;
         let there = if column >= arguments.num_inner || first >= arguments.output.num_cols {
             0
         } else if arguments.output.num_cols - first < UNIT {

@@ -7,6 +7,8 @@
 //! that stands at their place. Each has the bits that it has in the product of the matrix whose rows are permuted. A row-major C costs a
 //! look-up for each row of a tile; of a column-major one neighbours lie apart, and are stored one by one.
 
+#[cfg_attr(not(any(feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads the lists"))]
+mod by_entries;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod launch;
 #[cfg(feature = "gpu")]
@@ -17,7 +19,7 @@ mod simulated;
 
 use core::fmt;
 
-use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype as KernelDtype};
+use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype as KernelDtype, Values};
 
 use super::{DenseFactors, Operand, PlanError, Refusal};
 use crate::element::{Dtype, Element};
@@ -26,6 +28,9 @@ use crate::formats::{Layout, WcsrView, WindowShape};
 #[cfg(feature = "gpu")]
 pub use prepared::WcsrPrepared;
 use schedule::Schedule;
+
+/// The largest share of values that come by entries, as a fraction: an entry is twice as many bytes.
+const MOST_ENTRIES: [u64; 2] = [2, 5];
 
 /// The family's name in sentences.
 const KERNEL: &str = "WCSR";
@@ -65,6 +70,33 @@ pub enum TileWidth {
     Auto,
     /// So many columns: 64 or 128, with windows of 128 rows also 256.
     Columns(usize),
+}
+
+/// How the values of A come to the kernel, where the caller wants to say so. The bits of a result do not depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValueTransport {
+    /// By entries where a kernel takes such and at most 2 of 5 stored values are not zero.
+    #[default]
+    Auto,
+    /// As panels, zeros and all.
+    Panels,
+    /// By entries: windows of 64 and 128 rows of single columns.
+    Entries,
+}
+
+/// What a caller may choose of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WcsrChoice {
+    /// How wide tiles are.
+    pub width: TileWidth,
+    /// How values of A come.
+    pub values: ValueTransport,
+}
+
+impl From<TileWidth> for WcsrChoice {
+    fn from(width: TileWidth) -> Self {
+        Self { width, ..Self::default() }
+    }
 }
 
 /// What was chosen for a problem and a pattern.
@@ -142,19 +174,21 @@ impl WcsrSpmm {
     /// # Errors
     /// [`PlanError::Refused`] with the reason; [`PlanError::NotPlanned`] where `a` is not the problem's A.
     pub fn plan<T: Element>(&self, a: &WcsrView<'_, T>, multiprocessors: u32) -> Result<WcsrPlan, PlanError> {
-        self.plan_with(a, multiprocessors, TileWidth::Auto)
+        self.plan_with(a, multiprocessors, WcsrChoice::default())
     }
 
-    /// As [`plan`](Self::plan), with tiles of the caller's width.
+    /// As [`plan`](Self::plan), with tiles of the caller's width, or values as the caller says.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan); [`Refusal::Tile`] where no kernel has such tiles.
+    /// As [`plan`](Self::plan); [`Refusal::Tile`] where no kernel has such tiles, [`Refusal::Entries`] where none takes entries, or
+    /// there are too many.
     pub fn plan_with<T: Element>(
         &self,
         a: &WcsrView<'_, T>,
         multiprocessors: u32,
-        width: TileWidth,
+        choice: impl Into<WcsrChoice>,
     ) -> Result<WcsrPlan, PlanError> {
+        let WcsrChoice { width, values } = choice.into();
         self.check().map_err(PlanError::Refused)?;
         self.check_sparse(a)?;
         let num_lines = a.num_panels() as u64 * self.window.rows as u64;
@@ -162,9 +196,10 @@ impl WcsrSpmm {
             let (size, most) = (num_lines, i32::MAX as u64 - 1024);
             return Err(PlanError::Refused(Refusal::Size { size, most }));
         }
+        let values = self.values(a, values).map_err(PlanError::Refused)?;
         let configuration = CONFIGURATIONS
             .iter()
-            .filter(|configuration| self.serves(configuration))
+            .filter(|configuration| self.serves(configuration) && configuration.values == values)
             .filter(|configuration| match width {
                 TileWidth::Auto => true,
                 TileWidth::Columns(columns) => configuration.tile_n == columns,
@@ -182,6 +217,22 @@ impl WcsrSpmm {
             num_panels: a.num_panels(),
             is_ordered: a.order.is_some(),
         })
+    }
+
+    /// How values come.
+    fn values<T: Element>(&self, a: &WcsrView<'_, T>, wanted: ValueTransport) -> Result<Values, Refusal> {
+        let takes = |values| CONFIGURATIONS.iter().any(|one| self.serves(one) && one.values == values);
+        if wanted == ValueTransport::Panels || wanted == ValueTransport::Auto && !takes(Values::Entries) {
+            return Ok(Values::Panels);
+        }
+        let count = by_entries::count(a.values);
+        let [most, of] = MOST_ENTRIES;
+        let (is_little, fits) = (count * of <= a.values.len() as u64 * most, count <= u64::from(u32::MAX));
+        match wanted {
+            ValueTransport::Entries if takes(Values::Entries) && fits => Ok(Values::Entries),
+            ValueTransport::Entries => Err(Refusal::Entries { window: self.window, count }),
+            _ => Ok(if is_little && fits { Values::Entries } else { Values::Panels }),
+        }
     }
 
     /// Smaller is better: no more columns than are needed, then as few tiles as can be, since each reads A once.
