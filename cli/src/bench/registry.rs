@@ -82,9 +82,13 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_64_BY_1),
     #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_64_BY_1_ENTRIES),
+    #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_8),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_1),
+    #[cfg(feature = "gpu")]
+    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_1_ENTRIES),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_16_BY_8),
     #[cfg(feature = "gpu")]

@@ -5,7 +5,9 @@ use core::ptr;
 use std::sync::OnceLock;
 
 use cuda_loader::driver;
-use cuda_loader::types::{CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool};
+use cuda_loader::types::{
+    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
+};
 use cust::stream::Stream;
 
 use super::device::Device;
@@ -43,10 +45,11 @@ unsafe impl Sync for Pool {}
 
 impl Pool {
     fn new(index: u32) -> Result<Self, GpuError> {
-        let mut properties = CUmemPoolProps::default();
-        properties.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        properties.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-        properties.location.id = index as c_int;
+        let properties = CUmemPoolProps {
+            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            location: CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id: index as c_int },
+            ..CUmemPoolProps::default()
+        };
         let mut pool = ptr::null_mut();
         // SAFETY: the out-pointer and the properties are valid; what is not set is zero, which the driver asks for.
         check("cuMemPoolCreate", unsafe { driver::cuMemPoolCreate(&mut pool, &properties) })?;

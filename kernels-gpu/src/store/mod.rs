@@ -1,7 +1,7 @@
 //! The store of a consumer's 64 rows of C: alpha D + beta C, rounded once. Every kernel whose accumulators hold rows of C has it.
 //!
-//! A thread holds pairs of neighbouring columns of two rows ([`AccumulatorFragment`]); written as they are, the four
-//! lanes of a quad would store 4 bytes each. Two ways lead to longer pieces of a *line* of C: a row of a row-major C, a
+//! A thread holds pairs of neighbouring columns of two rows ([`AccumulatorFragment`](hopper_std::sm90::AccumulatorFragment)); written as they
+//! are, the four lanes of a quad would store 4 bytes each. Two ways lead to longer pieces of a *line* of C: a row of a row-major C, a
 //! column of a column-major one.
 //!
 //! The fast way (16 bits, beta = 0, aligned, whole eights) packs a part of the columns into shared memory in the order of

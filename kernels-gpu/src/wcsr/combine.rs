@@ -18,7 +18,7 @@ const THREADS: u32 = 256;
 /// Parts whose sums are loaded together.
 const BATCH: usize = 8;
 
-/// Blocks along y: each does [`THREADS`] elements of a tile.
+/// Blocks along y: each thread does one element of a tile.
 pub const fn num_slices(window_rows: u32, tile_n: u32) -> u32 {
     (window_rows * tile_n).div_ceil(THREADS)
 }

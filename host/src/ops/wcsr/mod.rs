@@ -29,9 +29,6 @@ use crate::formats::{Layout, WcsrView, WindowShape};
 pub use prepared::WcsrPrepared;
 use schedule::Schedule;
 
-/// The largest share of values that come by entries, as a fraction: an entry is twice as many bytes.
-const MOST_ENTRIES: [u64; 2] = [2, 5];
-
 /// The family's name in sentences.
 const KERNEL: &str = "WCSR";
 
@@ -75,12 +72,11 @@ pub enum TileWidth {
 /// How the values of A come to the kernel, where the caller wants to say so. The bits of a result do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValueTransport {
-    /// By entries where a kernel takes such and at most 2 of 5 stored values are not zero.
-    #[default]
-    Auto,
     /// As panels, zeros and all.
+    #[default]
     Panels,
-    /// By entries: windows of 64 and 128 rows of single columns.
+    /// By entries: windows of 64 and 128 rows of single columns. For those that are mostly zeros: an entry takes as many bytes as two
+    /// values of a panel. Not measured yet, so that no plan chooses it by itself.
     Entries,
 }
 
@@ -221,18 +217,16 @@ impl WcsrSpmm {
 
     /// How values come.
     fn values<T: Element>(&self, a: &WcsrView<'_, T>, wanted: ValueTransport) -> Result<Values, Refusal> {
-        let takes = |values| CONFIGURATIONS.iter().any(|one| self.serves(one) && one.values == values);
-        if wanted == ValueTransport::Panels || wanted == ValueTransport::Auto && !takes(Values::Entries) {
+        if wanted == ValueTransport::Panels {
             return Ok(Values::Panels);
         }
+        let takes =
+            |configuration: &Configuration| self.serves(configuration) && configuration.values == Values::Entries;
         let count = by_entries::count(a.values);
-        let [most, of] = MOST_ENTRIES;
-        let (is_little, fits) = (count * of <= a.values.len() as u64 * most, count <= u64::from(u32::MAX));
-        match wanted {
-            ValueTransport::Entries if takes(Values::Entries) && fits => Ok(Values::Entries),
-            ValueTransport::Entries => Err(Refusal::Entries { window: self.window, count }),
-            _ => Ok(if is_little && fits { Values::Entries } else { Values::Panels }),
+        if count > u64::from(u32::MAX) || !CONFIGURATIONS.iter().any(takes) {
+            return Err(Refusal::Entries { window: self.window, count });
         }
+        Ok(Values::Entries)
     }
 
     /// Smaller is better: no more columns than are needed, then as few tiles as can be, since each reads A once.
