@@ -5,7 +5,7 @@ use kernels_gpu::bcsr::Configuration;
 use super::constants::*;
 use super::cost::{Bound, Cost, Part};
 use super::format::Format;
-use super::model::{Estimate, Problem, more_launches};
+use super::model::{Estimate, Problem};
 use super::survey::{Fit, STAGE_COLS};
 use crate::element::{Dtype, Element};
 use crate::formats::{BcsrView, BlockShape, Layout};
@@ -74,7 +74,7 @@ pub(super) fn estimate(problem: &Problem<'_>, block: BlockShape, fit: &Fit) -> R
     let lines = if problem.question.b_layout == Layout::RowMajor { 8 } else { 1 };
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
-        more_launches: more_launches(problem.aligned_copy(lines), false),
+        more_launches: problem.aligned_copy(lines),
         store: problem.store(),
         overlapping: [
             (Bound::Arithmetic, Part::at(operations / busy, TENSOR)),
