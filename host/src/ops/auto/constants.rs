@@ -71,6 +71,8 @@ pub(super) const BLOCKS_FROM_L2: [(usize, Constant); 3] =
     [(128, measured(4.9e12, REAL)), (256, measured(7.0e12, BLOCKS)), (512, measured(9.4e12, BLOCKS))];
 /// A block of up to 64 columns that one worker waits for, seconds: mip1, 4156 blocks of 16 columns in one block row.
 pub(super) const BLOCK_TURN: Constant = measured(1.27e-7, LOOKALIKE_BLOCKS);
+/// How many times its share of that rate a worker has alone, at the end of a launch: mip1, 1039 stages of 24 KB in 529 us.
+pub(super) const BLOCKS_ALONE: Constant = measured(1.3, LOOKALIKE_BLOCKS);
 
 /// What all multiprocessors together take for rows and entries in CSR.
 #[derive(Clone, Copy, Debug, PartialEq)]
