@@ -60,7 +60,7 @@ pub(super) fn block_rows(problem: &Problem<'_>) -> usize {
 pub(super) fn takes_runs(problem: &Problem<'_>, num_entries: u64) -> bool {
     let mean = MEAN_OF_RUNS[usize::from(team(problem) >= WIDE_TEAM)];
     let num_blocks = problem.num_rows.div_ceil(block_rows(problem) * RUN);
-    num_entries <= mean * problem.num_rows as u64 && num_blocks >= MANY_BLOCKS
+    num_entries <= mean.saturating_mul(problem.num_rows as u64) && num_blocks >= MANY_BLOCKS
 }
 
 /// What rows and entries take with B of so many columns: between the widths that were measured linear, above in proportion, and below too,
