@@ -57,7 +57,7 @@ const LOOKALIKE_BLOCKS: &str = "bench/records/h200/2026-11-30-lookalikes-blocks.
 
 /// Memory to multiprocessors and back, reading and writing both counted, bytes a second: `copy_gbps`.
 pub(super) const MEMORY: Constant = measured(4.197e12, BLOCKS);
-/// A launch behind others, seconds: what the fastest product, of 4.5 us, leaves beside its tile.
+/// A launch behind others, seconds: what the fastest products, of 4.5 us cold and 4.8 warm, leave beside their tiles.
 pub(super) const LAUNCH: Constant = measured(4.0e-6, SMALL);
 /// A copy of B with aligned lines, bytes a second, reading and writing both counted: of up to so many lines, and of more.
 pub(super) const COPY: [(usize, Constant); 2] =
