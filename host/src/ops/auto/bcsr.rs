@@ -5,13 +5,16 @@ use kernels_gpu::bcsr::Configuration;
 use super::constants::*;
 use super::cost::{Bound, Cost, Part};
 use super::format::Format;
-use super::model::{Estimate, Problem, more_launches};
+use super::model::{Estimate, Problem};
 use super::survey::{Fit, STAGE_COLS};
 use crate::element::{Dtype, Element};
 use crate::formats::{BcsrView, BlockShape, Layout};
 use crate::ops::bcsr::BcsrSpmm;
 use crate::ops::{PlanError, Refusal};
 use half::{bf16, f16};
+
+/// The widest tile whose rate was measured with blocks narrower than a stage.
+const NARROW_TILE: usize = 128;
 
 /// What the plan keeps of a group of panels in L2, in bytes.
 const GROUP_BYTES: f64 = 16.0 * 1048576.0;
@@ -66,19 +69,24 @@ pub(super) fn estimate(problem: &Problem<'_>, block: BlockShape, fit: &Fit) -> R
     let turns = (stage_cols / kernel.block_cols as f64).max(1.0);
     let (per_worker, longest) = (stages / problem.workers(tiles), fit.longest as f64);
     let alone = problem.per_worker(Part::at(2.0 * rows * stage_cols * tile_n, TENSOR));
+    // Wider tiles than that were measured with whole stages alone.
+    let rate_n = if kernel.block_cols < STAGE_COLS as usize { kernel.tile_n.min(NARROW_TILE) } else { kernel.tile_n };
+    let rate = by_width(BLOCKS_FROM_L2, rate_n);
+    let fetching = Part::at(longest * l2_bytes / stages.max(1.0), BLOCKS_ALONE);
     let chain = Part::times(per_worker.max(longest) * turns, BLOCK_TURN)
-        .max(Part { seconds: longest * alone.seconds, ..alone });
+        .max(Part { seconds: longest * alone.seconds, ..alone })
+        .max(Part { seconds: problem.per_worker(fetching).seconds / rate.value, ..fetching });
     let panel_bytes = problem.num_inner as f64 * tile_n * 2.0 * f64::from(kernel.spec.cluster);
     let passes = (panels / (GROUP_BYTES / panel_bytes.max(1.0)).max(1.0)).max(1.0);
     let memory = problem.a_traffic(bytes as f64, passes) + problem.b_traffic(fit, tile_n * 2.0, panels);
     let lines = if problem.question.b_layout == Layout::RowMajor { 8 } else { 1 };
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
-        more_launches: more_launches(problem.aligned_copy(lines), false),
+        more_launches: problem.aligned_copy(lines),
         store: problem.store(),
         overlapping: [
             (Bound::Arithmetic, Part::at(operations / busy, TENSOR)),
-            (Bound::Gather, Part::at(l2_bytes / busy, by_width(BLOCKS_FROM_L2, kernel.tile_n))),
+            (Bound::Gather, Part::at(l2_bytes / busy, rate)),
             (Bound::Memory, Part::at(memory, MEMORY)),
             (Bound::Chain, chain),
         ],

@@ -43,28 +43,25 @@ const fn measured(value: f64, record: &'static str) -> Constant {
     Constant { value, origin: Origin::Measured(record) }
 }
 
-const fn superseded(value: f64, record: &'static str) -> Constant {
-    Constant { value, origin: Origin::Superseded(record) }
-}
-
 const fn predicted(value: f64) -> Constant {
     Constant { value, origin: Origin::Predicted }
 }
 
 const BLOCKS: &str = "bench/records/h200/2026-11-30-spmm-blocks.csv";
 const REAL: &str = "bench/records/h200/2026-11-30-real-matrices.csv";
-/// With `2026-11-30-lookalikes-n128.csv`; what is derived from both is of every other matrix in them.
+const SMALL: &str = "bench/records/h200/2026-11-30-small-matrices.csv";
+/// What is derived from look-alikes is of every other matrix in the record, with `SMALL`.
 const LOOKALIKES: &str = "bench/records/h200/2026-11-30-lookalikes.csv";
+const LOOKALIKES_F32: &str = "bench/records/h200/2026-11-30-lookalikes-f32.csv";
+const LOOKALIKE_BLOCKS: &str = "bench/records/h200/2026-11-30-lookalikes-blocks.csv";
 
 /// Memory to multiprocessors and back, reading and writing both counted, bytes a second: `copy_gbps`.
 pub(super) const MEMORY: Constant = measured(4.197e12, BLOCKS);
-/// A launch with nothing to wait for, and the events around it, seconds: the fastest products in CSR.
-pub(super) const LAUNCH: Constant = measured(7.6e-6, REAL);
-/// Memory that a launch takes from its stream and gives back, and the launch that reads it, seconds: sums of parts, copies of B. It is the
-/// allocation that costs: the stream's pool keeps nothing from one launch to the next.
-pub(super) const OWN_MEMORY: Constant = measured(9.1e-5, LOOKALIKES);
-/// A copy of B with aligned lines, bytes a second, reading and writing both counted; larger allocations included.
-pub(super) const COPY: Constant = measured(5.3e11, LOOKALIKES);
+/// A launch behind others, seconds: what the fastest products, of 4.5 us cold and 4.8 warm, leave beside their tiles.
+pub(super) const LAUNCH: Constant = measured(4.0e-6, SMALL);
+/// A copy of B with aligned lines, bytes a second, reading and writing both counted: of up to so many lines, and of more.
+pub(super) const COPY: [(usize, Constant); 2] =
+    [(65_535, measured(3.41e11, LOOKALIKES)), (usize::MAX, measured(1.21e12, LOOKALIKES))];
 
 /// Products of tiles of at least 128 rows or 512 columns, operations a second: what `BLOCKS` has once C's time is taken off.
 pub(super) const TENSOR: Constant = measured(6.8e14, BLOCKS);
@@ -72,18 +69,64 @@ pub(super) const TENSOR: Constant = measured(6.8e14, BLOCKS);
 /// (886 MB in 181 us), luxembourg and ca-GrQc; 8192^3 at 50 % (5.37 GB in 772 us), at least; 64x64 blocks at 10 % (1.93 GB in 205 us).
 pub(super) const BLOCKS_FROM_L2: [(usize, Constant); 3] =
     [(128, measured(4.9e12, REAL)), (256, measured(7.0e12, BLOCKS)), (512, measured(9.4e12, BLOCKS))];
-/// A block of up to 64 columns that one worker waits for, seconds: products bound by their longest block row.
-pub(super) const BLOCK_TURN: Constant = measured(1.0e-7, REAL);
+/// A block of up to 64 columns that one worker waits for, seconds: mip1, 4156 blocks of 16 columns in one block row.
+pub(super) const BLOCK_TURN: Constant = measured(1.27e-7, LOOKALIKE_BLOCKS);
+/// How many times its share of that rate a worker has alone, at the end of a launch: mip1, 1039 stages of 24 KB in 529 us.
+pub(super) const BLOCKS_ALONE: Constant = measured(1.3, LOOKALIKE_BLOCKS);
 
-/// An entry's row of B, 16-bit elements, seconds of all multiprocessors together, at 32, 128 and 256 columns.
-pub(super) const ENTRY_16: [(usize, Constant); 3] =
-    [(32, measured(5.8e-12, LOOKALIKES)), (128, measured(2.25e-11, LOOKALIKES)), (256, measured(2.56e-11, LOOKALIKES))];
-/// Rows of B for entries, f32, from L1 and L2, bytes a second: bcsstk33, 303 MB in 23 us.
-pub(super) const ENTRIES_32: Constant = superseded(1.32e13, REAL);
-/// A row that takes a whole warp, its part of C included, beside its entries: seconds of all multiprocessors together.
-pub(super) const ROW: Constant = measured(4.8e-10, LOOKALIKES);
-/// An entry of a row that one team works on alone, seconds: cora, citeseer, EVA, ca-GrQc, 67 to 73 ns.
-pub(super) const ENTRY_TURN: Constant = superseded(7.0e-8, REAL);
+/// What all multiprocessors together take for rows and entries in CSR.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct EntryTurns {
+    /// Columns of B.
+    pub num_cols: usize,
+    /// A row that a team takes alone, its part of C included, beside its entries, seconds.
+    pub row: Constant,
+    /// A row of a run.
+    pub row_of_run: Constant,
+    /// An entry and its row of B, seconds.
+    pub entry: Constant,
+}
+
+impl EntryTurns {
+    /// Each constant changed alike.
+    pub(super) fn map(self, change: impl Fn(Constant) -> Constant) -> Self {
+        self.zip(self, |constant, _| change(constant))
+    }
+
+    /// The constants of two widths taken together; the number of columns is this one's.
+    pub(super) fn zip(self, other: Self, of_both: impl Fn(Constant, Constant) -> Constant) -> Self {
+        Self {
+            num_cols: self.num_cols,
+            row: of_both(self.row, other.row),
+            row_of_run: of_both(self.row_of_run, other.row_of_run),
+            entry: of_both(self.entry, other.entry),
+        }
+    }
+}
+
+const fn entries(num_cols: usize, record: &'static str, [row, row_of_run, entry]: [f64; 3]) -> EntryTurns {
+    let [row, row_of_run, entry] = [measured(row, record), measured(row_of_run, record), measured(entry, record)];
+    EntryTurns { num_cols, row, row_of_run, entry }
+}
+
+/// Of 16-bit elements, by the number of columns.
+pub(super) const ENTRY_TURNS_16: [EntryTurns; 3] = [
+    entries(32, LOOKALIKES, [7.03e-11, 5.58e-11, 3.95e-12]),
+    entries(128, LOOKALIKES, [1.26e-10, 1.42e-10, 1.63e-11]),
+    entries(256, LOOKALIKES, [3.80e-10, 2.29e-10, 2.44e-11]),
+];
+/// Of f32.
+pub(super) const ENTRY_TURNS_32: [EntryTurns; 2] = [
+    entries(32, LOOKALIKES_F32, [7.50e-11, 6.10e-11, 1.05e-11]),
+    entries(128, LOOKALIKES_F32, [3.74e-10, 2.15e-10, 1.74e-11]),
+];
+/// The part of memory's time that nothing hides in CSR.
+pub(super) const ENTRIES_WAIT: Constant = measured(0.652, LOOKALIKES);
+/// An entry of the longest row, up to where rows are cut, seconds: at the end its team works alone.
+pub(super) const ENTRY_TURN: Constant = measured(8.33e-8, LOOKALIKES);
+/// Rows that are cut, with the launch that adds up their parts, seconds.
+pub(super) const CUT_ROWS: Constant = measured(1.25e-5, LOOKALIKES);
+
 /// What one multiprocessor takes for windows, all its blocks together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WindowTurns {
@@ -107,13 +150,13 @@ const fn turns(rows: usize, tile_n: usize, tile: f64, [single, eight]: [f64; 2])
 
 /// By height, then by width.
 pub(super) const WINDOW_TURNS: [WindowTurns; 7] = [
-    turns(16, 64, 1.21e-7, [7.56e-8, 2.98e-8]),
-    turns(16, 128, 2.07e-7, [1.18e-7, 8.19e-8]),
-    turns(64, 64, 8.15e-7, [1.22e-7, 7.63e-8]),
-    turns(64, 128, 1.20e-6, [1.40e-7, 1.41e-7]),
-    turns(128, 64, 1.03e-6, [3.20e-7, 1.62e-7]),
-    turns(128, 128, 2.13e-6, [2.60e-7, 2.29e-7]),
-    turns(128, 256, 3.12e-6, [3.48e-7, 3.39e-7]),
+    turns(16, 64, 5.97e-8, [7.08e-8, 4.98e-8]),
+    turns(16, 128, 1.59e-7, [1.13e-7, 8.01e-8]),
+    turns(64, 64, 3.80e-7, [1.02e-7, 1.09e-7]),
+    turns(64, 128, 1.01e-6, [1.14e-7, 1.16e-7]),
+    turns(128, 64, 1.38e-6, [2.24e-7, 1.76e-7]),
+    turns(128, 128, 2.12e-6, [2.03e-7, 1.81e-7]),
+    turns(128, 256, 3.49e-6, [2.41e-7, 2.43e-7]),
 ];
 
 /// The turns of windows of `rows` rows and tiles of `tile_n` columns, or of the largest.
@@ -121,6 +164,11 @@ pub(super) fn window_turns(rows: usize, tile_n: usize) -> WindowTurns {
     let found = WINDOW_TURNS.into_iter().find(|turns| rows <= turns.rows && tile_n <= turns.tile_n);
     found.unwrap_or(WINDOW_TURNS[WINDOW_TURNS.len() - 1])
 }
+
+/// The part of memory's time that no turn of a window hides.
+pub(super) const WINDOWS_WAIT: Constant = measured(0.148, LOOKALIKES);
+/// An element of a split window's tiles, seconds for each root of the parts of the widest window: `SMALL`, gupta3 and mip1.
+pub(super) const SUM_PARTS: Constant = measured(1.51e-9, LOOKALIKES);
 
 /// Host memory to device memory, bytes a second: `prepare_ms` over stored bytes.
 pub(super) const UPLOAD: Constant = measured(6.5e9, BLOCKS);

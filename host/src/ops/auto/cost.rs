@@ -63,9 +63,16 @@ impl Part {
         Self { seconds: amount / rate.value, origin: rate.origin }
     }
 
+    /// A constant share of it: measured where both are.
+    pub(super) fn share(self, share: Constant) -> Self {
+        let origin = if self.origin.is_measured() { share.origin } else { self.origin };
+        Self { seconds: self.seconds * share.value, origin }
+    }
+
     /// Both, one after the other: measured where both are.
     pub(super) fn and(self, other: Self) -> Self {
-        let origin = if self.origin.is_measured() { other.origin } else { self.origin };
+        let is_certain = self.origin.is_measured() || self.seconds == 0.0;
+        let origin = if is_certain && other.seconds > 0.0 { other.origin } else { self.origin };
         Self { seconds: self.seconds + other.seconds, origin }
     }
 
@@ -80,9 +87,9 @@ impl Part {
 pub struct Cost {
     /// Launches.
     pub launch: Part,
-    /// What is launched besides, with the memory that it needs: parts that are added up, a copy of B that is aligned.
+    /// What is launched besides: parts that are added up, a copy of B that is aligned.
     pub more_launches: Part,
-    /// What nothing hides: with blocks C to memory, with CSR what rows cost beside their entries.
+    /// What nothing hides: with blocks C to memory; with CSR, none of whose parts overlap, all but the longest.
     pub store: Part,
     /// What overlaps.
     pub overlapping: [(Bound, Part); 4],

@@ -3,7 +3,7 @@
 use super::constants::*;
 use super::cost::{Bound, Cost, Part};
 use super::format::Format;
-use super::model::{Estimate, Problem, more_launches};
+use super::model::{Estimate, Problem};
 use super::survey::{Fit, Rows};
 use crate::element::Dtype;
 use crate::ops::Refusal;
@@ -11,6 +11,13 @@ use crate::ops::csr::CsrSpmm;
 
 /// The least that a cache gives, in bytes.
 const SECTOR: f64 = 32.0;
+
+/// Rows of a run, the most entries of its rows in the mean, by teams of fewer than [`WIDE_TEAM`] threads and by others, and how many blocks of
+/// runs there must be.
+const RUN: usize = 8;
+const MEAN_OF_RUNS: [u64; 2] = [5, 6];
+const WIDE_TEAM: usize = 16;
+const MANY_BLOCKS: usize = 1024;
 
 /// The most entries that one team adds up: [`RowSplit`](crate::ops::csr::RowSplit)'s default.
 const PART: u64 = 256;
@@ -38,24 +45,40 @@ pub(super) fn check(problem: &Problem<'_>) -> Result<(), Refusal> {
     .check()
 }
 
-/// Rows of a block of threads, whose entries share rows of B in L1.
-pub(super) fn block_rows(problem: &Problem<'_>) -> usize {
-    let team = (problem.num_cols() * problem.element_bytes() / LOAD_BYTES).clamp(1.0, 32.0) as usize;
-    THREADS / team.next_power_of_two()
+/// Threads that work on a row or a run of rows.
+fn team(problem: &Problem<'_>) -> usize {
+    let loads = (problem.num_cols() * problem.element_bytes() / LOAD_BYTES).clamp(1.0, 32.0);
+    (loads as usize).next_power_of_two()
 }
 
-/// An entry's row of B of 16-bit elements, on the device that was measured: between the widths that were, linear.
-fn entry_16(num_cols: f64) -> Part {
-    let [(least, narrow), .., (most, wide)] = ENTRY_16;
-    let scaled = |constant: Constant, columns: usize| Part::times(num_cols / columns as f64, constant);
-    let pairs = ENTRY_16.iter().zip(&ENTRY_16[1..]);
-    let between = pairs.rev().find(|((from, _), _)| num_cols >= *from as f64);
+/// Rows of a block of threads, whose entries share rows of B in L1.
+pub(super) fn block_rows(problem: &Problem<'_>) -> usize {
+    THREADS / team(problem)
+}
+
+/// Whether a team takes a run of rows: as [`RowRun::Auto`](crate::ops::csr::RowRun::Auto) decides.
+pub(super) fn takes_runs(problem: &Problem<'_>, num_entries: u64) -> bool {
+    let mean = MEAN_OF_RUNS[usize::from(team(problem) >= WIDE_TEAM)];
+    let num_blocks = problem.num_rows.div_ceil(block_rows(problem) * RUN);
+    num_entries <= mean.saturating_mul(problem.num_rows as u64) && num_blocks >= MANY_BLOCKS
+}
+
+/// What rows and entries take with B of so many columns: between the widths that were measured linear, above in proportion, and below too,
+/// where no record supports it.
+fn turns(table: &[EntryTurns], num_cols: f64) -> EntryTurns {
+    let (least, most) = (table[0], table[table.len() - 1]);
+    let scaled =
+        |turns: EntryTurns, scale: f64| turns.map(|constant| Constant { value: constant.value * scale, ..constant });
+    if num_cols < least.num_cols as f64 {
+        let scaled = scaled(least, num_cols / least.num_cols as f64);
+        return scaled.map(|constant| Constant { origin: Origin::Predicted, ..constant });
+    }
+    let between = table.windows(2).find(|pair| num_cols < pair[1].num_cols as f64);
     match between {
-        None => scaled(narrow, least),
-        Some(_) if num_cols >= most as f64 => scaled(wide, most),
-        Some(((from, low), (to, high))) => {
-            let place = (num_cols - *from as f64) / (to - from) as f64;
-            Part { seconds: low.value + (high.value - low.value) * place, origin: high.origin }
+        None => scaled(most, num_cols / most.num_cols as f64),
+        Some(pair) => {
+            let place = (num_cols - pair[0].num_cols as f64) / (pair[1].num_cols - pair[0].num_cols) as f64;
+            pair[0].zip(pair[1], |low, high| Constant { value: low.value + (high.value - low.value) * place, ..high })
         }
     }
 }
@@ -65,27 +88,30 @@ pub(super) fn estimate(problem: &Problem<'_>, rows: &Rows, fit: &Fit) -> Estimat
     let (size, entries) = (problem.element_bytes(), rows.num_entries as f64);
     let row_bytes = (problem.num_cols() * size).max(SECTOR);
     let bytes = rows.num_entries * (4 + size as u64) + (problem.num_rows as u64 + 1) * 8;
-    let entry = match problem.question.dtype {
-        Dtype::F32 => Part::at(row_bytes, ENTRIES_32),
-        _ => entry_16(row_bytes / size),
+    let turns = match problem.question.dtype {
+        Dtype::F32 => turns(&ENTRY_TURNS_32, row_bytes / size),
+        _ => turns(&ENTRY_TURNS_16, row_bytes / size),
     };
-    let gather = Part { seconds: problem.per_share(entries * entry.seconds), ..entry };
-    // Rows narrower than a warp's loads share its instructions; wider ones take several turns, which other teams take.
-    let warps = problem.num_rows as f64 * (row_bytes / WARP_BYTES).max(1.0 / 32.0);
+    let row = if takes_runs(problem, rows.num_entries) { turns.row_of_run } else { turns.row };
     let (chunk_bytes, passes) = (row_bytes.min(WARP_BYTES), (row_bytes / WARP_BYTES).max(1.0));
     let memory =
         problem.a_traffic(bytes as f64, passes) + problem.b_traffic(fit, chunk_bytes, passes) + problem.c_bytes();
     let is_split = rows.longest > PART;
+    // They do not overlap: the longest is what the launch is bound by, the others add up beside it.
+    let mut parts = [
+        (Bound::Gather, Part::times(problem.per_share(entries), turns.entry)),
+        (Bound::Memory, Part::at(memory, MEMORY).share(ENTRIES_WAIT)),
+        (Bound::Chain, Part::times(rows.longest.min(PART) as f64, ENTRY_TURN)),
+        (Bound::Arithmetic, Part::NONE),
+    ];
+    parts.sort_by(|one, other| other.1.seconds.total_cmp(&one.1.seconds));
+    let [bound, others @ ..] = parts;
+    let rows_alone = Part::times(problem.per_share(problem.num_rows as f64), row);
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
-        more_launches: more_launches(Part::NONE, is_split),
-        store: Part::times(problem.per_share(warps), ROW),
-        overlapping: [
-            (Bound::Gather, gather),
-            (Bound::Memory, Part::at(memory, MEMORY)),
-            (Bound::Arithmetic, Part::NONE),
-            (Bound::Chain, Part::times(rows.longest.min(PART) as f64, ENTRY_TURN)),
-        ],
+        more_launches: if is_split { Part::times(1.0, CUT_ROWS) } else { Part::NONE },
+        store: others.into_iter().fold(rows_alone, |sum, (_, part)| sum.and(part)),
+        overlapping: parts.map(|(of, part)| (of, if of == bound.0 { part } else { Part::NONE })),
     };
     let planning = problem.num_rows as f64 * PLAN_ROW.value / problem.threads();
     Estimate {

@@ -3,7 +3,7 @@
 //! [`recommend`] predicts the time of every format and configuration from the pattern of A, N, the types and layouts, how
 //! often the product is launched, and a device. It needs no GPU, and builds nothing. [`AutoPlan`] builds the best format and plans it.
 //!
-//! A predicted time is that of the launches, of C on its way to memory, and of the longest of four things that overlap: A and B
+//! A predicted time is that of the launches, of what nothing hides, and of the longest of four things that overlap: A and B
 //! from memory, rows of B from the caches, arithmetic, and the longest chain on one multiprocessor. The preparation is shared by as many
 //! launches as the question says. Every number behind it is in one table (`constants.rs`) with where it comes from, and a
 //! candidate says whether records support it. `docs/performance/chooser.md` derives the numbers, and compares with what was measured.
@@ -181,7 +181,8 @@ fn least(format: Format, problem: &Problem<'_>, rows: &Rows) -> Fit {
         num_columns,
         num_strays: 0,
         num_stages: rows.least_stages[usize::from(height == 128)],
-        longest: rows.longest.div_ceil(survey::STAGE_COLS),
+        // Whether windows are split depends on all of them, so that none may be: that takes another launch.
+        longest: if matches!(format, Format::Wcsr(_)) { 0 } else { rows.longest.div_ceil(survey::STAGE_COLS) },
     }
 }
 

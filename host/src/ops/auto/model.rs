@@ -1,7 +1,7 @@
 //! What the models of the families share.
 
 use super::Question;
-use super::constants::{CLEAR, COPY, MEMORY, OWN_MEMORY, PLACE_ENTRY, PREPARE, UPLOAD};
+use super::constants::{CLEAR, COPY, LAUNCH, MEMORY, PLACE_ENTRY, PREPARE, UPLOAD, by_width};
 use super::cost::{Cost, Part};
 use super::device::DeviceDescription;
 use super::format::Format;
@@ -117,14 +117,15 @@ impl<'a> Problem<'a> {
         Part { seconds: part.seconds * MEASURED_WITH, ..part }
     }
 
-    /// A copy of B, where its lines are no multiple of `columns` elements and tensor copies cannot read it; a B without gaps is
+    /// A launch that copies B, where its lines are no multiple of `columns` elements and tensor copies cannot read it; a B without gaps is
     /// assumed.
     pub(super) fn aligned_copy(&self, columns: usize) -> Part {
         if self.question.num_cols.is_multiple_of(columns) {
             return Part::NONE;
         }
         let padded = self.question.num_cols.next_multiple_of(columns);
-        Part::at(self.num_inner as f64 * (self.question.num_cols + padded) as f64 * self.element_bytes(), COPY)
+        let bytes = self.num_inner as f64 * (self.question.num_cols + padded) as f64 * self.element_bytes();
+        Part::times(1.0, LAUNCH).and(Part::at(bytes, by_width(COPY, self.num_inner)))
     }
 
     /// Seconds to put the entries into blocks or windows of so many bytes and to bring these to the device.
@@ -132,9 +133,4 @@ impl<'a> Problem<'a> {
         let placing = self.num_entries as f64 * PLACE_ENTRY.value / self.threads();
         PREPARE.value + placing + bytes as f64 * (1.0 / CLEAR.value + 1.0 / UPLOAD.value)
     }
-}
-
-/// What a launch needs beside the kernel: a copy of B, or room for the sums of parts.
-pub(super) fn more_launches(copy: Part, is_split: bool) -> Part {
-    if is_split || copy.seconds > 0.0 { Part::times(1.0, OWN_MEMORY).and(copy) } else { Part::NONE }
 }

@@ -5,7 +5,7 @@ use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration};
 use super::constants::*;
 use super::cost::{Bound, Cost, Part};
 use super::format::Format;
-use super::model::{Estimate, Problem, more_launches};
+use super::model::{Estimate, Problem};
 use super::survey::{Fit, STAGE_COLS};
 use crate::element::{Dtype, Element};
 use crate::formats::{WcsrView, WindowShape};
@@ -15,6 +15,9 @@ use half::{bf16, f16};
 
 /// The shortest part of a window, in stages.
 const LEAST_PART: f64 = 4.0;
+
+/// So many parts of a window count: with more, the others are read meanwhile.
+const MOST_PARTS: f64 = 16.0;
 
 /// Columns of a chunk of B, which copies of eight rows read whole.
 const CHUNK: usize = 64;
@@ -75,21 +78,27 @@ pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) ->
     let workers = problem.workers(if is_split { workers } else { tiles });
     let turns = window_turns(window.rows, kernel.tile_n);
     let panel = if window.group == 1 { turns.panel_of_single } else { turns.panel_of_eight };
-    let chain = Part::times(tiles / workers, turns.tile)
-        .and(Part::times((fit.num_units as f64 * panels / workers).max(longest), panel));
+    let uneven = if kernel.blocks == 1 { unevenness(tiles, workers) } else { 1.0 };
+    let chain = Part::times(uneven * tiles / workers, turns.tile)
+        .and(Part::times(uneven * (fit.num_units as f64 * panels / workers).max(longest), panel));
 
     let memory =
         problem.a_traffic(bytes as f64, panels) + problem.b_traffic(fit, tile_n * 2.0, panels) + problem.c_bytes();
+    let memory = Part::at(memory, MEMORY);
     let copy = problem.aligned_copy(if window.group == 8 { CHUNK } else { 8 });
+    let sums = || {
+        let parts = (fit.longest as f64 / part).ceil().min(MOST_PARTS);
+        Part::times(1.0, LAUNCH).and(Part::times(rows * tile_n * panels * parts.sqrt(), SUM_PARTS))
+    };
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
-        more_launches: more_launches(copy, is_split),
+        more_launches: if is_split { sums().and(copy) } else { copy },
         // Each tile's is a part of its turn.
         store: Part::NONE,
         overlapping: [
-            (Bound::Chain, chain),
+            (Bound::Chain, chain.and(memory.share(WINDOWS_WAIT))),
             (Bound::Gather, Part::NONE),
-            (Bound::Memory, Part::at(memory, MEMORY)),
+            (Bound::Memory, memory),
             (Bound::Arithmetic, Part::NONE),
         ],
     };
@@ -103,6 +112,13 @@ pub(super) fn estimate(problem: &Problem<'_>, window: WindowShape, fit: &Fit) ->
         operations,
         note: kernel.spec.name,
     })
+}
+
+/// How much longer workers with the most tiles take than all in the mean, where a multiprocessor has no other block to balance them: half of
+/// what it is in tiles, since these differ.
+fn unevenness(tiles: f64, workers: f64) -> f64 {
+    let mean = tiles / workers;
+    if mean <= 1.0 { 1.0 } else { 0.5 + 0.5 * mean.ceil() / mean }
 }
 
 /// The most blocks that a multiprocessor has of any kernel for such windows, by which they are split.
