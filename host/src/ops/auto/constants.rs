@@ -167,8 +167,9 @@ pub(super) fn window_turns(rows: usize, tile_n: usize) -> WindowTurns {
 
 /// The part of memory's time that no turn of a window hides.
 pub(super) const WINDOWS_WAIT: Constant = measured(0.148, LOOKALIKES);
-/// An element of a split window's tiles, seconds for each root of the parts of the widest window: `SMALL`, gupta3 and mip1.
-pub(super) const SUM_PARTS: Constant = measured(1.51e-9, LOOKALIKES);
+/// An element of a split window's tiles, seconds for each root of the parts of the widest window: `SMALL`, gupta3 and mip1, by a
+/// kernel with one block a tile.
+pub(super) const SUM_PARTS: Constant = superseded(1.51e-9, LOOKALIKES);
 
 /// Host memory to device memory, bytes a second: `prepare_ms` over stored bytes.
 pub(super) const UPLOAD: Constant = measured(6.5e9, BLOCKS);
