@@ -43,6 +43,10 @@ const fn measured(value: f64, record: &'static str) -> Constant {
     Constant { value, origin: Origin::Measured(record) }
 }
 
+const fn superseded(value: f64, record: &'static str) -> Constant {
+    Constant { value, origin: Origin::Superseded(record) }
+}
+
 const fn predicted(value: f64) -> Constant {
     Constant { value, origin: Origin::Predicted }
 }
