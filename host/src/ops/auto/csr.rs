@@ -12,13 +12,6 @@ use crate::ops::csr::CsrSpmm;
 /// The least that a cache gives, in bytes.
 const SECTOR: f64 = 32.0;
 
-/// Rows of a run, the most entries of its rows in the mean, by teams of fewer than [`WIDE_TEAM`] threads and by others, and how many blocks of
-/// runs there must be.
-const RUN: usize = 8;
-const MEAN_OF_RUNS: [u64; 2] = [5, 6];
-const WIDE_TEAM: usize = 16;
-const MANY_BLOCKS: usize = 1024;
-
 /// The most entries that one team adds up: [`RowSplit`](crate::ops::csr::RowSplit)'s default.
 const PART: u64 = 256;
 
@@ -32,6 +25,11 @@ const LOAD_BYTES: f64 = 16.0;
 const THREADS: usize = 128;
 
 pub(super) fn check(problem: &Problem<'_>) -> Result<(), Refusal> {
+    spmm(problem).check()
+}
+
+/// What a plan would be made for.
+fn spmm(problem: &Problem<'_>) -> CsrSpmm {
     let question = problem.question;
     CsrSpmm {
         num_rows: problem.num_rows,
@@ -42,25 +40,17 @@ pub(super) fn check(problem: &Problem<'_>) -> Result<(), Refusal> {
         b_layout: question.b_layout,
         c_layout: question.c_layout,
     }
-    .check()
-}
-
-/// Threads that work on a row or a run of rows.
-fn team(problem: &Problem<'_>) -> usize {
-    let loads = (problem.num_cols() * problem.element_bytes() / LOAD_BYTES).clamp(1.0, 32.0);
-    (loads as usize).next_power_of_two()
 }
 
 /// Rows of a block of threads, whose entries share rows of B in L1.
 pub(super) fn block_rows(problem: &Problem<'_>) -> usize {
-    THREADS / team(problem)
+    let team = (problem.num_cols() * problem.element_bytes() / LOAD_BYTES).clamp(1.0, 32.0) as usize;
+    THREADS / team.next_power_of_two()
 }
 
-/// Whether a team takes a run of rows: as [`RowRun::Auto`](crate::ops::csr::RowRun::Auto) decides.
+/// Whether a team takes a run of rows: as the plan decides.
 pub(super) fn takes_runs(problem: &Problem<'_>, num_entries: u64) -> bool {
-    let mean = MEAN_OF_RUNS[usize::from(team(problem) >= WIDE_TEAM)];
-    let num_blocks = problem.num_rows.div_ceil(block_rows(problem) * RUN);
-    num_entries <= mean.saturating_mul(problem.num_rows as u64) && num_blocks >= MANY_BLOCKS
+    spmm(problem).has_runs(num_entries as usize)
 }
 
 /// What rows and entries take with B of so many columns: between the widths that were measured linear, above in proportion, and below too,

@@ -124,6 +124,12 @@ impl CsrSpmm {
         Ok(CsrPlan { problem: *self, configuration, num_entries, sharing, work: Arc::new(work) })
     }
 
+    /// Whether a plan for so many entries has [runs](RowRun) of rows, where nothing else is asked for.
+    pub(in crate::ops) fn has_runs(&self, num_entries: usize) -> bool {
+        let geometry = self.geometry(WIDEST_LOAD_BYTES, 1);
+        geometry.is_some_and(|geometry| work::are_for_runs(self.num_rows, num_entries, geometry))
+    }
+
     fn configuration(&self, rows: RowKind) -> Result<&'static Configuration, Refusal> {
         let dtype = match self.dtype {
             Dtype::Bf16 => Some(KernelDtype::Bf16),

@@ -145,13 +145,16 @@ fn run_log2(sharing: RowSharing, num_rows: usize, num_entries: usize, geometry: 
     match sharing.run {
         RowRun::Single => 0,
         RowRun::Rows(length) => length.log2(),
-        RowRun::Auto => {
-            let mean = MEAN_OF_RUNS[usize::from(geometry.team() >= WIDE_TEAM)];
-            let are_short = num_entries as u64 <= mean.saturating_mul(num_rows as u64);
-            let are_many = num_rows.div_ceil((geometry.teams() as usize) << RUN_LOG2) >= MANY_BLOCKS;
-            if are_short && are_many { RUN_LOG2 } else { 0 }
-        }
+        RowRun::Auto if are_for_runs(num_rows, num_entries, geometry) => RUN_LOG2,
+        RowRun::Auto => 0,
     }
+}
+
+/// Whether rows are short and many enough for runs: the rule of [`RowRun::Auto`].
+pub(super) fn are_for_runs(num_rows: usize, num_entries: usize, geometry: Geometry) -> bool {
+    let mean = MEAN_OF_RUNS[usize::from(geometry.team() >= WIDE_TEAM)];
+    let are_short = num_entries as u64 <= mean.saturating_mul(num_rows as u64);
+    are_short && num_rows.div_ceil((geometry.teams() as usize) << RUN_LOG2) >= MANY_BLOCKS
 }
 
 fn check_size(size: u64) -> Result<(), Refusal> {
