@@ -10,7 +10,7 @@ use super::producer::{Maps, load_v};
 const UNIT: u32 = 8;
 
 /// Units of a row of a chunk: the threads that copy it.
-pub(super) const UNITS: u32 = CHUNK as u32 / UNIT;
+const UNITS: u32 = CHUNK as u32 / UNIT;
 
 /// Fills the ring with the operands of this worker's tiles. Warp group: each thread has one unit of a chunk, of the row with its
 /// number in every panel.
@@ -34,7 +34,7 @@ pub unsafe fn gather<
     mut ring: Gatherer<Operands<E, LINES, CHUNKS, COPIES, EIGHTS>, STAGES, BlockScope, LAG>,
 ) {
     let thread = thread::thread_idx_x();
-    let (row, unit) = (thread / UNITS, thread % UNITS);
+    let row = row_of_panel();
     let stage_panels = (EIGHTS / EIGHTS_PER_PANEL) as u32;
     if thread == 0 {
         maps.v.prefetch();
@@ -59,22 +59,9 @@ pub unsafe fn gather<
                     load_v::<_, _, WINDOW_ROWS, COPIES, EIGHTS>(&slot, maps.v, at, arguments);
                 }
             }
-            let mut panel = 0;
-            while panel < EIGHTS / EIGHTS_PER_PANEL {
-                if (panel as u32) < panels {
-                    let place = (panel as u32 * PANEL_COLS as u32 + row, unit);
-                    // SAFETY: each thread copies units of its own.
-                    unsafe {
-                        copy_row::<E, TILE_N, LINES, CHUNKS, COPIES, EIGHTS>(
-                            arguments,
-                            &slot,
-                            tile.panel,
-                            columns[panel],
-                            place,
-                        );
-                    }
-                }
-                panel += 1;
+            // SAFETY: each thread copies units of its own.
+            unsafe {
+                copy_rows::<E, TILE_N, LINES, CHUNKS, COPIES, EIGHTS>(arguments, &slot, tile.panel, columns, panels);
             }
             // SAFETY: thread 0 has announced.
             unsafe { ring.commit(slot) };
@@ -83,6 +70,12 @@ pub unsafe fn gather<
         index += 1;
     }
     ring.finish();
+}
+
+/// The row of each panel that this thread copies a part of.
+#[inline(always)]
+pub(super) fn row_of_panel() -> u32 {
+    thread::thread_idx_x() / UNITS
 }
 
 /// Column `row` of each of up to `EIGHTS / 2` panels from `first` on, of which `panels` are there.
@@ -108,13 +101,52 @@ pub(super) unsafe fn stage_columns<const EIGHTS: usize>(
     columns
 }
 
+/// Starts the copies of this thread's units of a stage's rows of B, of the first `panels` panels, whose columns these are.
+///
+/// # Safety
+/// As [`EmptySlot::copy_unit`].
+#[inline(always)]
+pub(super) unsafe fn copy_rows<
+    E: 'static,
+    const TILE_N: usize,
+    const LINES: usize,
+    const CHUNKS: usize,
+    const COPIES: usize,
+    const EIGHTS: usize,
+>(
+    arguments: &Arguments,
+    slot: &EmptySlot<Operands<E, LINES, CHUNKS, COPIES, EIGHTS>, BlockScope>,
+    panel_of_b: u32,
+    columns: [u32; EIGHTS],
+    panels: u32,
+) {
+    let (row, unit) = (row_of_panel(), thread::thread_idx_x() % UNITS);
+    let mut panel = 0;
+    while panel < EIGHTS / EIGHTS_PER_PANEL {
+        if (panel as u32) < panels {
+            let place = (panel as u32 * PANEL_COLS as u32 + row, unit);
+            // SAFETY: the caller's promise.
+            unsafe {
+                copy_row::<E, TILE_N, LINES, CHUNKS, COPIES, EIGHTS>(
+                    arguments,
+                    slot,
+                    panel_of_b,
+                    columns[panel],
+                    place,
+                );
+            }
+        }
+        panel += 1;
+    }
+}
+
 /// Starts the copies of this thread's units, one for each chunk of panel `panel` of B, of row `column` to row and unit of the stage. A
 /// column that pads is zeros; so is what lies beyond N.
 ///
 /// # Safety
 /// As [`EmptySlot::copy_unit`].
 #[inline(always)]
-pub(super) unsafe fn copy_row<
+unsafe fn copy_row<
     E: 'static,
     const TILE_N: usize,
     const LINES: usize,

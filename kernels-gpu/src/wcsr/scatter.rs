@@ -16,7 +16,7 @@ use hopper_std::sm90::{BlockScope, EmptySlot, Gatherer, NamedBarrier, WarpGroup}
 use hopper_std::thread;
 
 use super::config::{Arguments, EIGHTS_PER_PANEL, Operands, PANEL_COLS, Panels, Stage};
-use super::gather::{UNITS, copy_row, stage_columns};
+use super::gather::{copy_rows, row_of_panel, stage_columns};
 use crate::store::Meeting;
 
 /// Values of a stage that a thread loads ahead; further ones it loads when it puts them.
@@ -143,8 +143,7 @@ pub unsafe fn scatter<
     arguments: &Arguments,
     mut ring: Gatherer<Operands<E, LINES, CHUNKS, COPIES, EIGHTS>, STAGES, BlockScope, LAG>,
 ) {
-    let thread = thread::thread_idx_x();
-    let (row, unit) = (thread / UNITS, thread % UNITS);
+    let row = row_of_panel();
     let stage_panels = (EIGHTS / EIGHTS_PER_PANEL) as u32;
     // SAFETY: the launch contract.
     let mut walk = unsafe { Walk::new(arguments) };
@@ -156,26 +155,13 @@ pub unsafe fn scatter<
     while now.bounds.part.panels > 0 {
         let Part { panels, panel: panel_of_b, .. } = now.bounds.part;
         let slot = ring.acquire();
-        if thread == 0 {
+        if thread::thread_idx_x() == 0 {
             // SAFETY: one thread is here; the copy engine brings nothing.
             unsafe { slot.announce(0) };
         }
-        let mut panel = 0;
-        while panel < EIGHTS / EIGHTS_PER_PANEL {
-            if (panel as u32) < panels {
-                let place = (panel as u32 * PANEL_COLS as u32 + row, unit);
-                // SAFETY: each thread copies units of its own.
-                unsafe {
-                    copy_row::<E, TILE_N, LINES, CHUNKS, COPIES, EIGHTS>(
-                        arguments,
-                        &slot,
-                        panel_of_b,
-                        now.columns[panel],
-                        place,
-                    );
-                }
-            }
-            panel += 1;
+        // SAFETY: each thread copies units of its own.
+        unsafe {
+            copy_rows::<E, TILE_N, LINES, CHUNKS, COPIES, EIGHTS>(arguments, &slot, panel_of_b, now.columns, panels);
         }
         // SAFETY: all threads of the warp group are here; the values are the stage's.
         unsafe { put_values::<E, WINDOW_ROWS, LINES, CHUNKS, COPIES, EIGHTS>(arguments, &slot, &now) };
