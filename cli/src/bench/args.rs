@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use hopper_sparse::Dtype;
 
+use super::launch::Launch;
 use super::load::Load;
 use super::suite::parse_dtype;
 use super::workspace::Cache;
@@ -127,6 +128,9 @@ pub struct HowArgs {
     /// What the card does between samples
     #[arg(long, value_enum, default_value_t = Load::Lasting)]
     pub load: Load,
+    /// How the launches of a sample reach the GPU
+    #[arg(long, value_enum, default_value_t = Launch::Stream)]
+    pub launch: Launch,
     /// Which GPU, counted from 0
     #[arg(long, value_name = "I", default_value_t = 0)]
     pub device: u32,
