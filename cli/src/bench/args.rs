@@ -30,6 +30,7 @@ Examples:
   hopper-sparse bench spmm --suite lookalike --cols 32,128 --list
   hopper-sparse bench spmm --suite real --matrices DIR --cols 128 --csv record.csv
   hopper-sparse bench run attention --only causal --dtype f16
+  hopper-sparse bench run spmm-blocks --launch graph --csv replayed.csv
   hopper-sparse bench compare before.csv after.csv
 
 A look-alike is generated: it has the size of the matrix that it is named after, and rows of its kind, and is not that matrix.
