@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use super::contest::{Contestant, Entrant, Launches, Process};
 use super::error::BenchError;
 use super::implementation::{Implementation, Place, Prepared};
+use super::launch::Launch;
 use super::operands::{Operands, Verdict};
 use super::record::Row;
 use super::session::{Session, Settings};
-use super::workspace::Workspace;
+use super::workspace::{Graph, Workspace};
 
 /// The memory of a workload on the host and on the device, and the right result.
 pub struct Arena<'a, O: Operands> {
@@ -18,6 +19,7 @@ pub struct Arena<'a, O: Operands> {
     /// Without a device there is none.
     device: Result<Option<Workspace<'a, O>>, BenchError>,
     reference: O::Reference,
+    launch: Launch,
 }
 
 impl<'a, O: Operands> Arena<'a, O> {
@@ -41,6 +43,7 @@ impl<'a, O: Operands> Arena<'a, O> {
             host: needs(Place::Cpu).then(|| Workspace::host(operands)),
             device: if needs(Place::Gpu) { session.device_workspace(operands, settings.cache) } else { Ok(None) },
             reference: operands.reference()?,
+            launch: settings.launch,
         })
     }
 
@@ -51,6 +54,7 @@ impl<'a, O: Operands> Arena<'a, O> {
             // The host's caches are left as they are, and the device's limits are not the host's.
             "warm".clone_into(&mut row.cache);
             (row.copy_gbps, row.dense_tflops) = (None, None);
+            row.launch.clear();
         }
         let prepare = move || {
             implementation.supports(self.operands.problem())?;
@@ -61,7 +65,9 @@ impl<'a, O: Operands> Arena<'a, O> {
             };
             let workspace = workspace.ok_or_else(|| self.session.no_device())?;
             let prepared = implementation.prepare(workspace)?;
-            let ready = InWorkspace { prepared, workspace, reference: &self.reference, next_set: 0 };
+            let launch = if implementation.place() == Place::Cpu { Launch::Stream } else { self.launch };
+            let ready =
+                InWorkspace { graph: None, prepared, workspace, reference: &self.reference, next_set: 0, launch };
             Ok(Box::new(ready) as Box<dyn Contestant + 'b>)
         };
         Entrant { row, process: Process::This, prepare: Box::new(prepare) }
@@ -70,18 +76,57 @@ impl<'a, O: Operands> Arena<'a, O> {
 
 /// An implementation that is ready, in the memory that it was prepared for.
 struct InWorkspace<'a, O: Operands> {
+    /// A number of launches, and the graph of them.
+    ///
+    /// NOTE: dropped before what it computes with.
+    graph: Option<(usize, Graph<'a>)>,
     prepared: Box<dyn Prepared + 'a>,
     workspace: &'a Workspace<'a, O>,
     reference: &'a O::Reference,
     next_set: usize,
+    launch: Launch,
 }
 
-impl<O: Operands> InWorkspace<'_, O> {
-    fn launch(&mut self, count: usize) -> Result<(), BenchError> {
+impl<'a, O: Operands> InWorkspace<'a, O> {
+    fn launch_turns(&mut self, count: usize) -> Result<(), BenchError> {
         for _ in 0..count {
             self.prepared.launch(self.next_set)?;
             self.next_set = (self.next_set + 1) % self.workspace.num_sets();
         }
+        Ok(())
+    }
+
+    /// The graph of so many launches, sets in turn from the first. A new one has been launched once, which also uploads it.
+    fn graph_of(&mut self, count: usize) -> Result<&Graph<'a>, BenchError> {
+        let graph = match self.graph.take().filter(|(found, _)| *found == count) {
+            Some((_, graph)) => graph,
+            None => {
+                let (workspace, prepared) = (self.workspace, &mut self.prepared);
+                let mut sets = (0..count).map(|index| index % workspace.num_sets());
+                let graph = workspace.capture(|| sets.try_for_each(|set| prepared.launch(set)))?;
+                graph.launch()?;
+                graph
+            }
+        };
+        Ok(&self.graph.insert((count, graph)).1)
+    }
+
+    /// Computes the result of a set, as a sample would.
+    fn compute(&mut self, set: usize) -> Result<(), BenchError> {
+        let workspace = self.workspace;
+        let graph = match self.launch {
+            Launch::Stream => None,
+            Launch::Graph => {
+                // What is made on first use is made outside of a capture.
+                self.prepared.launch(set)?;
+                Some(workspace.capture(|| self.prepared.launch(set))?)
+            }
+        };
+        workspace.poison(set)?;
+        workspace.time_us(|| match &graph {
+            Some(graph) => graph.launch(),
+            None => self.prepared.launch(set),
+        })?;
         Ok(())
     }
 }
@@ -90,8 +135,7 @@ impl<O: Operands> Contestant for InWorkspace<'_, O> {
     fn check(&mut self) -> Result<Verdict, BenchError> {
         let (workspace, operands) = (self.workspace, self.workspace.operands());
         let mut judge = |set| {
-            workspace.poison(set)?;
-            workspace.time_us(|| self.prepared.launch(set))?;
+            self.compute(set)?;
             operands.judge(self.reference, &*workspace.output(set)?)
         };
         // The first set and the last: the ones between them differ by address alone.
@@ -108,17 +152,34 @@ impl<O: Operands> Contestant for InWorkspace<'_, O> {
         self.prepared.begin_timing()
     }
 
-    fn sample(&mut self, launches: Launches) -> Result<f64, BenchError> {
-        self.launch(launches.lead)?;
+    fn whole(&self, least: usize) -> usize {
+        self.launch.whole(least, self.workspace.num_sets())
+    }
+
+    fn sample(&mut self, Launches { lead, timed }: Launches) -> Result<f64, BenchError> {
         let workspace = self.workspace;
-        let total = workspace.time_us(|| self.launch(launches.timed))?;
-        Ok(total / launches.timed as f64)
+        let total = match self.launch {
+            Launch::Stream => {
+                self.launch_turns(lead)?;
+                workspace.time_us(|| self.launch_turns(timed))?
+            }
+            Launch::Graph => {
+                self.graph_of(timed)?;
+                // The graph begins with the first set, so the launches before it end with the last.
+                let num_sets = workspace.num_sets();
+                self.next_set = (num_sets - lead % num_sets) % num_sets;
+                self.launch_turns(lead)?;
+                let graph = self.graph_of(timed)?;
+                workspace.time_us(|| graph.launch())?
+            }
+        };
+        Ok(total / timed as f64)
     }
 
     fn warm(&mut self, duration: Duration) -> Result<(), BenchError> {
         let start = Instant::now();
         while start.elapsed() < duration {
-            self.sample(Launches { lead: 0, timed: 1 })?;
+            self.sample(Launches { lead: 0, timed: self.whole(1) })?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use hopper_sparse::Dtype;
 
+use super::launch::Launch;
 use super::load::Load;
 use super::suite::parse_dtype;
 use super::workspace::Cache;
@@ -29,6 +30,7 @@ Examples:
   hopper-sparse bench spmm --suite lookalike --cols 32,128 --list
   hopper-sparse bench spmm --suite real --matrices DIR --cols 128 --csv record.csv
   hopper-sparse bench run attention --only causal --dtype f16
+  hopper-sparse bench run spmm-blocks --launch graph --csv replayed.csv
   hopper-sparse bench compare before.csv after.csv
 
 A look-alike is generated: it has the size of the matrix that it is named after, and rows of its kind, and is not that matrix.
@@ -127,6 +129,9 @@ pub struct HowArgs {
     /// What the card does between samples
     #[arg(long, value_enum, default_value_t = Load::Lasting)]
     pub load: Load,
+    /// How the launches of a sample reach the GPU
+    #[arg(long, value_enum, default_value_t = Launch::Stream)]
+    pub launch: Launch,
     /// Which GPU, counted from 0
     #[arg(long, value_name = "I", default_value_t = 0)]
     pub device: u32,

@@ -45,6 +45,11 @@ pub trait Contestant {
         Ok(())
     }
 
+    /// The launches of a sample where `least` suffice: more for one who takes some at a time only.
+    fn whole(&self, least: usize) -> usize {
+        least
+    }
+
     /// Microseconds of one launch, over all that are timed, by the clock of where it runs.
     ///
     /// # Errors
@@ -117,7 +122,7 @@ pub fn hold(entrants: Vec<Entrant<'_>>, settings: &Settings, progress: &Progress
     for Entrant { mut row, prepare, .. } in entrants {
         match admit(prepare, &mut row, progress) {
             Ok(Some(contestant)) => {
-                let launches = Launches { lead: sizes.lead, timed: 1 };
+                let launches = Launches { lead: sizes.lead, timed: contestant.whole(1) };
                 contenders.push(Contender { row: rows.len(), contestant, launches, warm_us: 0.0, samples: Vec::new() });
             }
             Ok(None) => {}
@@ -195,7 +200,7 @@ fn take_samples(
         }
         let timed = ((sizes.least_us / contender.warm_us).ceil() as usize).clamp(1, sizes.most_launches);
         let lead = ((sizes.lead_us / contender.warm_us).ceil() as usize).clamp(sizes.lead, sizes.most_launches);
-        contender.launches = Launches { lead, timed };
+        contender.launches = Launches { lead, timed: contender.contestant.whole(timed) };
         Ok(())
     });
     let peers = contenders.iter().filter(|contender| is_peer(&sampling.rows[contender.row]));

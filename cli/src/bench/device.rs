@@ -206,6 +206,7 @@ impl Gpu {
     }
 }
 
-fn library(error: GpuError) -> BenchError {
+/// The device layer's error as the harness has it.
+pub(super) fn library(error: GpuError) -> BenchError {
     BenchError::Library(error.into())
 }

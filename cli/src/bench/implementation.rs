@@ -138,6 +138,13 @@ pub enum Refusal {
         /// Its own sentence.
         note: String,
     },
+    /// It computes in a process of its own, which replays no graph of this one's.
+    NoGraphs,
+    /// Its launches cannot be captured in a graph; the sentence says why.
+    NotCaptured {
+        /// What failed, with its code.
+        reason: String,
+    },
     /// There is no device to run on; the sentence says why.
     NoDevice {
         /// The device layer's own sentence.
@@ -160,6 +167,10 @@ impl fmt::Display for Refusal {
             }
             Self::FunctionMissing { library, function } => write!(f, "this machine's {library} has no {function}"),
             Self::VendorUnsupported { call } => write!(f, "{call} does not support this product"),
+            Self::NoGraphs => {
+                f.write_str("it runs in a process of its own, whose launches this one cannot replay from a graph")
+            }
+            Self::NotCaptured { reason } => write!(f, "its launches cannot be captured in a graph: {reason}"),
             Self::Peer { note: reason } | Self::NoDevice { reason } => f.write_str(reason),
         }
     }

@@ -18,8 +18,11 @@ mod contest;
 mod device;
 mod elements;
 mod error;
+#[cfg(feature = "gpu")]
+mod graph;
 mod implementation;
 mod implementations;
+mod launch;
 #[cfg(feature = "gpu")]
 mod limits;
 mod load;

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use super::attention::AttentionWorkload;
 use super::contest::{Contestant, Entrant, Launches, Process};
 use super::error::BenchError;
+use super::implementation::Refusal;
+use super::launch::Launch;
 use super::operands::{Finding, Verdict};
 use super::peer_process::{PeerProcess, Script};
 use super::record::Row;
@@ -32,22 +34,28 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// As one that wants to take part in `workload`. `row` is what is known of that.
+    /// As one that wants to take part in `workload`, which it does on a stream alone. `row` is what is known of the workload.
     pub fn entrant<'a>(
         &'static self,
         session: &'a Session,
         workload: &'a AttentionWorkload,
+        launch: Launch,
         mut row: Row,
     ) -> Entrant<'a> {
         workload.describe(&mut row);
         let prepare = move || {
+            if launch == Launch::Graph {
+                return Err(Refusal::NoGraphs.into());
+            }
             let mut ready = InProcess { session, workload, peer: self, note: String::new() };
             let request = json!({ "workload": workload.to_json() });
             let reply = ready.ask("prepare", request, |process, request| process.ask(request, PREPARE_LIMIT))?;
             reply["note"].as_str().unwrap_or_default().clone_into(&mut ready.note);
             Ok(Box::new(ready) as Box<dyn Contestant + 'a>)
         };
-        Entrant { row, process: Process::Own, prepare: Box::new(prepare) }
+        // Whoever refuses shares the device with nobody, and samples need not be long on its account.
+        let process = if launch == Launch::Graph { Process::This } else { Process::Own };
+        Entrant { row, process, prepare: Box::new(prepare) }
     }
 }
 

@@ -216,6 +216,8 @@ record! {
     cache: String,
     /// What the card did between samples: `lasting` or `rested`.
     load: String,
+    /// How launches reached the device: `stream` or `graph`; empty where the processor computed.
+    launch: String,
     /// Samples taken.
     rounds: u64,
     /// Launches in each sample.
@@ -367,6 +369,7 @@ mod tests {
         let rows = read_csv(Path::new(path)).expect("an earlier record");
         assert_eq!((rows[0].m, rows[0].heads, rows[0].mask.as_str()), (Some(8192), None, ""));
         assert!(rows[0].median_us.is_some_and(|median| median > 1000.0));
+        assert!(rows[0].launch.is_empty() && COLUMNS.contains(&"launch"));
     }
 
     #[test]

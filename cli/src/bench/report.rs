@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::launch::Launch;
 use super::load::Load;
 use super::means::means;
 use super::record::{Row, Status};
@@ -135,7 +136,13 @@ fn title(row: &Row) -> String {
     let problem = if row.operation == "attention" { attention_title(row) } else { product_title(row) };
     let peer = if row.peer.is_empty() { "nobody" } else { &row.peer };
     let class = if row.class.is_empty() { String::new() } else { format!(" ({})", row.class) };
-    format!("{}{class}: {problem}, {} cache, {} load; speed-up over {peer}", row.workload, row.cache, load_of(row))
+    let launch = if row.launch == Launch::Graph.name() { ", replayed from a graph" } else { "" };
+    format!(
+        "{}{class}: {problem}, {} cache, {} load{launch}; speed-up over {peer}",
+        row.workload,
+        row.cache,
+        load_of(row)
+    )
 }
 
 fn attention_title(row: &Row) -> String {
@@ -172,6 +179,11 @@ fn load_of(row: &Row) -> &str {
     if row.load.is_empty() { Load::default().name() } else { &row.load }
 }
 
+/// How launches reached the device; records that do not say so are from before there was a choice, or the processor computed.
+fn launch_of(row: &Row) -> &str {
+    if row.launch.is_empty() { Launch::default().name() } else { &row.launch }
+}
+
 /// Two records side by side: a line for each implementation of each workload that both timed.
 pub fn comparison(before: &[Row], after: &[Row]) -> String {
     let mut grid = Grid::default();
@@ -179,8 +191,8 @@ pub fn comparison(before: &[Row], after: &[Row]) -> String {
     let mut ratios = Vec::new();
     for row in after {
         let same = |other: &&Row| {
-            (&other.suite, &other.workload, &other.implementation, &other.cache, load_of(other))
-                == (&row.suite, &row.workload, &row.implementation, &row.cache, load_of(row))
+            (&other.suite, &other.workload, &other.implementation) == (&row.suite, &row.workload, &row.implementation)
+                && (&other.cache, load_of(other), launch_of(other)) == (&row.cache, load_of(row), launch_of(row))
         };
         let Some(other) = before.iter().find(same) else { continue };
         let (Some(old), Some(new)) = (other.median_us, row.median_us) else { continue };
@@ -277,6 +289,16 @@ mod tests {
         assert_eq!(line("geometric mean")[2..], ["1.000", "3.000"], "{text}");
         assert!(text.contains("8/2 heads"), "{text}");
         assert!(!table(&[row("ours/spmm/bcsr", 1.0)]).contains("geometric mean"));
+    }
+
+    #[test]
+    fn the_comparison_tells_replays_from_launches() {
+        let launched = |launch: &str, median_us| Row { launch: launch.to_owned(), ..row("a", median_us) };
+        let before = [launched("", 8.0), launched("graph", 3.0)];
+        let text = comparison(&before, &[launched("graph", 1.0), launched("stream", 2.0)]);
+        assert!(text.contains("3.000") && text.contains("4.000"), "{text}");
+        assert!(table(&[launched("graph", 1.0)]).contains("replayed from a graph"));
+        assert!(!table(&[launched("stream", 1.0)]).contains("replayed"));
     }
 
     #[test]

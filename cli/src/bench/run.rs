@@ -12,6 +12,7 @@ use super::attention_operands::AttentionOperands;
 use super::contest::{self, Entrant};
 use super::error::BenchError;
 use super::implementation::{Implementation, Place};
+use super::launch::Launch;
 use super::operands::Operands;
 use super::plot;
 use super::product_operands::{LastMatrix, ProductOperands};
@@ -109,12 +110,16 @@ fn run_suite(suite: &str, args: &HowArgs) -> Result<Outcome, BenchError> {
         max_seconds: args.max_seconds.max(0.0),
         cache: args.cache,
         load: args.load,
+        launch: args.launch,
     };
     let progress = Progress;
     let mut session = Session::open(args.commit.as_deref(), args.device);
     let machine = session.machine();
     progress.line(&format!("{}, commit {}, {}", machine.card, machine.commit, machine.date));
-    start_peers(&mut plan, &session, &progress);
+    // Peers take part in no replay: nobody asks their processes.
+    if settings.launch == Launch::Stream {
+        start_peers(&mut plan, &session, &progress);
+    }
     session.measure_limits(&device_dtypes(&plan), &progress)?;
 
     let mut rows: Vec<Row> = Vec::new();
@@ -159,7 +164,7 @@ fn measure(
         Problem::Attention(attention) => {
             let ours: Vec<_> = implementations.iter().filter_map(|one| one.attention()).collect();
             let peers = implementations.iter().filter_map(|one| one.attention_peer());
-            let peers = peers.map(|peer| peer.entrant(session, attention, row(peer.name)));
+            let peers = peers.map(|peer| peer.entrant(session, attention, settings.launch, row(peer.name)));
             let operands = AttentionOperands::of(attention);
             let arena = Arena::new(session, &operands, &ours, settings)?;
             let all = entrants(&arena, &ours, row).into_iter().chain(peers).collect();
@@ -330,6 +335,53 @@ mod tests {
         let packed = rows.iter().find(|row| row.workload == "attention-packed").expect("it is measured");
         assert_eq!((packed.batch, packed.keys, packed.tokens), (Some(4), Some(33), Some(64)));
         assert_eq!((packed.heads, packed.kv_heads, packed.mask.as_str()), (Some(4), Some(2), "causal"));
+    }
+
+    #[test]
+    fn launches_are_put_on_a_stream_unless_a_graph_is_asked_for() {
+        let asked = |args: &[&str]| {
+            let command = Command::try_parse_from([&["bench", "run", "smoke"], args].concat()).ok()?;
+            let Verb::Run(run) = command.bench.verb else { return None };
+            Some(run.how.launch)
+        };
+        assert_eq!(asked(&[]), Some(Launch::Stream));
+        assert_eq!(asked(&["--launch", "stream"]), Some(Launch::Stream));
+        assert_eq!(asked(&["--launch", "graph"]), Some(Launch::Graph));
+        assert_eq!(asked(&["--launch", "often"]), None);
+    }
+
+    #[test]
+    fn a_replay_leaves_out_peers_elsewhere_and_is_nothing_to_the_processor() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let csv = folder.path().join("a.csv");
+        let path = csv.to_str().expect("UTF-8");
+        let outcome = bench(&[
+            "run",
+            "smoke",
+            "--only",
+            "attention-packed",
+            "--implementations",
+            "naive/attention,peer/attention",
+            "--rounds",
+            "1",
+            "--launch",
+            "graph",
+            "--csv",
+            path,
+        ])
+        .expect("it runs");
+        assert!(!outcome.has_failures, "{}", outcome.text);
+        let rows = record::read_csv(&csv).expect("a record");
+        let (peers, others): (Vec<_>, Vec<_>) =
+            rows.iter().partition(|row| row.implementation.starts_with("peer/attention"));
+        assert!(!peers.is_empty() && !others.is_empty(), "{}", outcome.text);
+        for row in peers {
+            assert_eq!((row.status, row.launch.as_str()), (Status::Refused, "graph"), "{row:?}");
+            assert!(row.note.contains("process of its own"), "{}", row.note);
+        }
+        for row in others {
+            assert_eq!((row.status, row.launch.as_str()), (Status::Right, ""), "{row:?}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use hopper_sparse::Dtype;
 use super::device::Gpu;
 use super::error::BenchError;
 use super::implementation::Refusal;
+use super::launch::Launch;
 use super::load::Load;
 use super::machine::Machine;
 use super::operands::Operands;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub cache: Cache,
     /// What the card does between samples.
     pub load: Load,
+    /// How launches reach the device.
+    pub launch: Launch,
 }
 
 /// What the device can do at most, measured in the same run.
@@ -118,6 +121,7 @@ impl Session {
             implementation: implementation.to_owned(),
             cache: settings.cache.name().to_owned(),
             load: settings.load.name().to_owned(),
+            launch: settings.launch.name().to_owned(),
             peer: workload.peer.clone().unwrap_or_default(),
             copy_gbps: self.limits.copy_gbps,
             dense_tflops: self.limits.dense_tflops(workload.problem.dtype()),

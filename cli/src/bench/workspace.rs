@@ -9,7 +9,24 @@ use std::cell::{Ref, RefCell};
 use super::device::{DeviceSet, Gpu};
 use super::elements::Elements;
 use super::error::BenchError;
+#[cfg(feature = "gpu")]
+pub use super::graph::Graph;
 use super::operands::Operands;
+
+/// There is no device to launch it.
+#[cfg(not(feature = "gpu"))]
+pub struct Graph<'a>(core::convert::Infallible, core::marker::PhantomData<&'a ()>);
+
+#[cfg(not(feature = "gpu"))]
+impl Graph<'_> {
+    /// Never called.
+    ///
+    /// # Errors
+    /// None.
+    pub fn launch(&self) -> Result<(), BenchError> {
+        match self.0 {}
+    }
+}
 
 /// Whether launches may find their operands in the device's L2 cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -154,6 +171,24 @@ impl<'a, O: Operands> Workspace<'a, O> {
                 gpu.download(&sets[set].output, copy.as_bytes_mut())?;
                 Ok(Output::Copied(copy))
             }
+            #[cfg(not(feature = "gpu"))]
+            Memory::Nowhere(never, _) => match *never {},
+        }
+    }
+
+    /// Captures what `work` enqueues on the device as a graph, and launches nothing.
+    ///
+    /// # Errors
+    /// [`NotCaptured`](super::implementation::Refusal::NotCaptured), or what `work` failed at.
+    ///
+    /// # Panics
+    /// On a workspace of the host, whose launches the harness does not capture.
+    #[cfg_attr(not(feature = "gpu"), allow(unused_variables, reason = "there is nothing to capture from"))]
+    pub fn capture(&self, work: impl FnOnce() -> Result<(), BenchError>) -> Result<Graph<'a>, BenchError> {
+        match &self.memory {
+            Memory::Host(_) => unreachable!("what the host computes was to be captured"),
+            #[cfg(feature = "gpu")]
+            Memory::Device { gpu, .. } => Graph::capture(gpu, work),
             #[cfg(not(feature = "gpu"))]
             Memory::Nowhere(never, _) => match *never {},
         }

@@ -7,7 +7,7 @@
 //!
 //! The second list holds what cust_raw does not declare. Names end in `_v2` where the library exports that name.
 
-use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 
 use cust_raw::*;
 
@@ -105,6 +105,7 @@ cust_functions! {
     cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
     cuDeviceGetCount(count: *mut c_int);
     cuDeviceGetName(name: *mut c_char, len: c_int, device: CUdevice);
+    cuDeviceGraphMemTrim(device: CUdevice);
     cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     cuDevicePrimaryCtxReset_v2(device: CUdevice);
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
@@ -131,9 +132,12 @@ cust_functions! {
     cuGraphCreate(graph: *mut CUgraph, flags: c_uint);
     cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint);
     cuGraphDestroy(graph: CUgraph);
+    cuGraphExecDestroy(executable: CUgraphExec);
     cuGraphGetEdges(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, num_edges: *mut usize);
     cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, num_nodes: *mut usize);
+    cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
     cuGraphKernelNodeGetParams(node: CUgraphNode, params: *mut CUDA_KERNEL_NODE_PARAMS);
+    cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
     cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType);
     cuImportExternalMemory(memory: *mut CUexternalMemory, descriptor: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC);
     cuInit(flags: c_uint);
@@ -192,9 +196,11 @@ cust_functions! {
         limit: c_int,
     );
     cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, pointer: CUdeviceptr);
+    cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
     cuStreamCreate(stream: *mut CUstream, flags: c_uint);
     cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
     cuStreamDestroy_v2(stream: CUstream);
+    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
     cuStreamGetFlags(stream: CUstream, flags: *mut c_uint);
     cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
     cuStreamQuery(stream: CUstream);

@@ -4,6 +4,7 @@ use core::ffi::c_uint;
 
 pub use cust_raw::{CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
 pub use cust_raw::{CUdevice_attribute, CUfunction_attribute, CUjit_option, CUmemorytype};
+pub use cust_raw::{CUgraph, CUgraphExec, CUstreamCaptureMode};
 pub use cust_raw::{
     CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
 };

@@ -38,3 +38,14 @@ fn functions_newer_than_cust_answer_without_a_driver() {
     assert_eq!(code, cuda_loader::NOT_INITIALIZED);
     assert_eq!(cuda_loader::error_name(code), "CUDA_ERROR_NOT_INITIALIZED");
 }
+
+#[test]
+fn functions_that_cust_leaves_unused_answer_without_a_driver() {
+    if cuda_loader::driver_present().is_ok() {
+        return;
+    }
+    let mut graph = core::ptr::null_mut();
+    // SAFETY: without a driver the function returns before it looks at its arguments.
+    let code = unsafe { cuda_loader::driver::cuStreamEndCapture(core::ptr::null_mut(), &mut graph) };
+    assert_eq!((code, graph.is_null()), (cuda_loader::NOT_INITIALIZED, true));
+}

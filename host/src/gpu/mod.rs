@@ -11,6 +11,20 @@
 //!
 //! Every function makes its device's context current on the calling thread, and leaves it so: any thread may call
 //! anything, with several devices too. Code that relies on another current context must set it again.
+//!
+//! # Graphs
+//!
+//! Launches of products and of attention may be captured from a [`Stream`] into a CUDA graph (`cuStreamBeginCapture_v2` on its
+//! [`as_inner`](cust::stream::Stream::as_inner)) and replayed: the graph holds the kernels and, as memory nodes that it frees itself, their
+//! workspaces.
+//!
+//! - Launch once with the same operands, at the same addresses, before the capture: tensor maps and lists are uploaded on first use, and the
+//!   memory for workspaces is set up. In a capture the driver refuses that, the launch returns its code, and the capture is lost.
+//! - A B of which a launch makes an aligned copy cannot be captured, for the copy lies elsewhere each time.
+//! - A graph holds addresses. The operands, the result and what was prepared stay alive for as long as it is replayed. What is
+//!   prepared keeps the tensor maps of 64 places of its operands: one that was launched with more has none that a graph may rely on.
+//! - Copies, fills and allocations of this library wait for the legacy default stream, which waits for every [`Stream`]: while one is
+//!   captured, no thread may make any on its device, or the driver refuses them and the capture is lost.
 
 mod aligned;
 mod buffer;

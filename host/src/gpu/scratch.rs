@@ -20,17 +20,23 @@ use crate::tensor_map::DevicePtr;
 /// NOTE: what is freed stays in the pool. The driver's default is to give it back to the device at the next synchronisation, and
 /// mapping it again for the next launch takes longer than most launches.
 #[derive(Default)]
-pub(super) struct ScratchPool(OnceLock<Result<Pool, GpuError>>);
+pub(super) struct ScratchPool(OnceLock<Pool>);
 
 impl ScratchPool {
     /// The pool of device number `index`, whose context must be current.
     fn get(&self, index: u32) -> Result<CUmemoryPool, GpuError> {
-        self.0.get_or_init(|| Pool::new(index)).as_ref().map(|pool| pool.0).map_err(GpuError::clone)
+        if let Some(pool) = self.0.get() {
+            return Ok(pool.0);
+        }
+        // A failure is not kept: the driver may refuse a pool while a stream is captured, and make one afterwards. Where another
+        // thread was first, its pool serves and this one is dropped.
+        let pool = Pool::new(index)?;
+        Ok(self.0.get_or_init(|| pool).0)
     }
 
     /// Gives back to the device what no launch has in use.
     pub(super) fn trim(&self) -> Result<(), GpuError> {
-        let Some(Ok(pool)) = self.0.get() else { return Ok(()) };
+        let Some(pool) = self.0.get() else { return Ok(()) };
         // SAFETY: the pool is alive; what is in use stays.
         check("cuMemPoolTrimTo", unsafe { driver::cuMemPoolTrimTo(pool.0, 0) })
     }

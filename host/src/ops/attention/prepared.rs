@@ -167,6 +167,8 @@ impl<T: Element> AttentionPrepared<T> {
     ///
     /// Where keys are split, each launch has a workspace of its own, allocated and freed in the order of the stream.
     ///
+    /// It may be captured in a graph, with what the graph needs alive for as long as it is replayed: see [graphs](crate::gpu#graphs).
+    ///
     /// # Errors
     /// [`AttentionError`] where a tensor is not what was planned for, or does not lie where tensor copies reach it; a
     /// [`GpuError`] where the driver refuses.

@@ -224,6 +224,7 @@ mod on_device {
         }
 
         /// Launches C = alpha A B + beta C on `stream` and returns without waiting, as the family's `launch`.
+        /// It may be captured in a graph: see [graphs](crate::gpu#graphs).
         ///
         /// # Errors
         /// As the family's `launch`.

@@ -100,6 +100,8 @@ impl<T: Element> CsrPrepared<T> {
     ///
     /// Where rows are long, each launch has a workspace of its own, allocated and freed in the order of the stream.
     ///
+    /// It may be captured in a graph, with what the graph needs alive for as long as it is replayed: see [graphs](crate::gpu#graphs).
+    ///
     /// # Errors
     /// [`PlanError::ShapeMismatch`] and [`PlanError::NotPlanned`] where B or C is not what was planned for; a
     /// [`GpuError`] where the driver refuses.

@@ -94,6 +94,8 @@ impl<T: Element> WcsrPrepared<T> {
     /// B and C may lie anywhere, with any leading dimension. Where B is not aligned as tensor copies demand (16 bytes for
     /// its base and its lines, with groups of eight also N a multiple of 64), an aligned copy of it is made first, on the same stream.
     ///
+    /// It may be captured in a graph, with what the graph needs alive for as long as it is replayed: see [graphs](crate::gpu#graphs).
+    ///
     /// # Errors
     /// [`PlanError::ShapeMismatch`] and [`PlanError::NotPlanned`] where B or C is not what was planned for; a
     /// [`GpuError`] where the driver refuses.
