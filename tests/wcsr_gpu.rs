@@ -8,7 +8,7 @@ mod suite;
 
 use hopper_sparse::formats::{DenseView, DenseViewMut, Layout, WcsrView, WindowShape};
 use hopper_sparse::gpu::Device;
-use hopper_sparse::ops::wcsr::{ValueTransport, WcsrChoice, WcsrSpmm};
+use hopper_sparse::ops::wcsr::{TileWidth, WcsrSpmm};
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, bf16, f16};
 use kernels_gpu::wcsr::{CONFIGURATIONS, Dtype};
@@ -19,14 +19,14 @@ use suite::{Case, Format, Placement};
 /// A device, and which kernels run there.
 struct Tiles {
     device: Device,
-    choice: WcsrChoice,
+    width: TileWidth,
     /// The kernel that must be chosen, where it matters.
     kernel: Option<&'static str>,
 }
 
 impl Tiles {
     fn new(device: Device) -> Self {
-        Self { device, choice: WcsrChoice::default(), kernel: None }
+        Self { device, width: TileWidth::Auto, kernel: None }
     }
 }
 
@@ -38,9 +38,9 @@ impl Runner for Tiles {
         b: DenseView<'_, T>,
         c: &mut DenseViewMut<'_, U>,
     ) -> Result<()> {
-        let Self { device, choice, kernel } = self;
+        let Self { device, width, kernel } = self;
         let problem = WcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
-        let plan = problem.plan_with(&a, device.num_multiprocessors(), *choice)?;
+        let plan = problem.plan_with(&a, device.num_multiprocessors(), *width)?;
         if let Some(kernel) = kernel {
             assert_eq!(plan.configuration().spec.name, *kernel, "the plan is for another kernel");
         }
@@ -49,18 +49,6 @@ impl Runner for Tiles {
             // SAFETY: `gpu::on_device` keeps B and C until the launch is done.
             unsafe { prepared.launch(stream, alpha as f32, b, beta as f32, c) }
         })
-    }
-}
-
-#[test]
-fn wcsr_panels_and_entries_give_the_same_bits() {
-    let Some(device) = gpu::device_or_skip("wcsr_panels_and_entries_give_the_same_bits") else { return };
-    for window in SHAPES.into_iter().filter(|window| window.rows >= 64 && window.group == 1) {
-        let tiles = |values| {
-            let choice = WcsrChoice { values, ..WcsrChoice::default() };
-            Tiles { choice, ..Tiles::new(device.clone()) }
-        };
-        windows::check_transports(&tiles(ValueTransport::Panels), &tiles(ValueTransport::Entries), window);
     }
 }
 
@@ -110,7 +98,7 @@ fn check_large(test: &str, window: WindowShape) {
     let kernels =
         CONFIGURATIONS.iter().filter(|kernel| (kernel.window_rows, kernel.group) == (window.rows, window.group));
     for kernel in kernels {
-        (tiles.choice, tiles.kernel) = (windows::choice_of(kernel), Some(kernel.spec.name));
+        (tiles.width, tiles.kernel) = (TileWidth::Columns(kernel.tile_n), Some(kernel.spec.name));
         // High windows store nearly all columns: fewer of them.
         let (num_rows, depth) = (8976, if window.rows == 128 { 70 } else { 130 });
         let placed = |layout, padding| Placement { layout, padding };

@@ -9,7 +9,7 @@ mod suite;
 use std::cell::Cell;
 
 use hopper_sparse::formats::{DenseView, DenseViewMut, WcsrView, WindowShape};
-use hopper_sparse::ops::wcsr::{ValueTransport, WcsrChoice, WcsrSpmm};
+use hopper_sparse::ops::wcsr::{TileWidth, WcsrSpmm};
 use hopper_sparse::sim::{Mode, Schedule};
 use hopper_sparse::{Element, Result};
 use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype};
@@ -22,7 +22,7 @@ struct InSimulator {
     schedules: Schedules,
     /// The kernel that must be chosen, where it matters.
     kernel: Option<&'static str>,
-    choice: WcsrChoice,
+    width: TileWidth,
     /// So few that each works on several tiles.
     multiprocessors: u32,
     /// Tiles of C that were summed up from parts.
@@ -31,7 +31,7 @@ struct InSimulator {
 
 impl InSimulator {
     fn new(schedules: Schedules) -> Self {
-        Self { schedules, kernel: None, choice: WcsrChoice::default(), multiprocessors: 1, splits: Cell::new(0) }
+        Self { schedules, kernel: None, width: TileWidth::Auto, multiprocessors: 1, splits: Cell::new(0) }
     }
 }
 
@@ -44,7 +44,7 @@ impl Runner for InSimulator {
         c: &mut DenseViewMut<'_, U>,
     ) -> Result<()> {
         let problem = WcsrSpmm::new(&a, b.num_cols(), U::DTYPE, b.layout(), c.layout());
-        let plan = problem.plan_with(&a, self.multiprocessors, self.choice)?;
+        let plan = problem.plan_with(&a, self.multiprocessors, self.width)?;
         if let Some(kernel) = self.kernel {
             assert_eq!(plan.configuration().spec.name, kernel, "the plan is for another kernel");
         }
@@ -61,7 +61,7 @@ impl Runner for InSimulator {
 fn check_kernel(kernel: &Configuration, schedule: Schedule, variant: usize, seed: u64) {
     let runner = InSimulator {
         kernel: Some(kernel.spec.name),
-        choice: windows::choice_of(kernel),
+        width: TileWidth::Columns(kernel.tile_n),
         ..InSimulator::new(Schedules::from(schedule))
     };
     let window = WindowShape { rows: kernel.window_rows, group: kernel.group };
@@ -123,10 +123,10 @@ fn narrow_windows_share_stages() {
 fn rows_in_an_order_come_back() {
     for kernel in CONFIGURATIONS.iter().filter(|kernel| kernel.dtype == Dtype::Bf16) {
         // Those for f16 are the same, and `check_orders` has both.
-        let choice = windows::choice_of(kernel);
+        let width = TileWidth::Columns(kernel.tile_n);
         let window = WindowShape { rows: kernel.window_rows, group: kernel.group };
         for shape in [(window.rows * 2 + 8, kernel.tile_n + 8, 70), (window.rows + 5, 40, 40), (1, 3, 20)] {
-            windows::check_orders(&InSimulator { choice, ..InSimulator::new(Schedules::any()) }, window, shape);
+            windows::check_orders(&InSimulator { width, ..InSimulator::new(Schedules::any()) }, window, shape);
         }
     }
 }
@@ -157,17 +157,6 @@ fn columns_do_not_depend_on_one_another() {
         let runner = InSimulator { multiprocessors: 4, ..InSimulator::new(Schedules::any()) };
         windows::check_columns_apart(&runner, window, (70, 900));
         assert!(runner.splits.get() > 0, "nothing was split");
-    }
-}
-
-#[test]
-fn panels_and_entries_give_the_same_bits() {
-    for window in SHAPES.into_iter().filter(|window| window.rows >= 64 && window.group == 1) {
-        let runner = |values| {
-            let choice = WcsrChoice { values, ..WcsrChoice::default() };
-            InSimulator { choice, ..InSimulator::new(Schedules::any()) }
-        };
-        windows::check_transports(&runner(ValueTransport::Panels), &runner(ValueTransport::Entries), window);
     }
 }
 

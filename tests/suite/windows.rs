@@ -1,10 +1,8 @@
 //! Products by the WCSR kernels, on whatever runs them: a device, or the simulator.
 
 use hopper_sparse::formats::{DenseView, DenseViewMut, Layout, Wcsr, WcsrView, WindowShape};
-use hopper_sparse::ops::wcsr::{TileWidth, ValueTransport, WcsrChoice};
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Element, Result, bf16, f16};
-use kernels_gpu::wcsr::{Configuration, Values};
 
 use super::operands::{Buffer, Padding, Random, Sparse, SparseArrays};
 use super::{Case, Format, Placement, Specials};
@@ -20,15 +18,6 @@ pub const SHAPES: [WindowShape; 8] = [
     WindowShape { rows: 16, group: 8 },
     WindowShape { rows: 16, group: 1 },
 ];
-
-/// What makes a plan take this kernel.
-pub fn choice_of(kernel: &Configuration) -> WcsrChoice {
-    let values = match kernel.values {
-        Values::Panels => ValueTransport::Panels,
-        Values::Entries => ValueTransport::Entries,
-    };
-    WcsrChoice { width: TileWidth::Columns(kernel.tile_n), values }
-}
 
 /// Plans a product and runs its kernels.
 pub trait Runner {
@@ -128,28 +117,6 @@ pub fn check_columns_apart(runner: &impl Runner, window: WindowShape, (num_rows,
     assert!(alone.iter().any(|bits| f32::from_bits(*bits) != 0.0));
     for num_cols in [2, 70, 130, 300] {
         assert_eq!(product(num_cols), alone, "with {num_cols} columns");
-    }
-}
-
-/// Values as panels and by entries: the same bits, whatever share of them is zero, none of them included.
-pub fn check_transports(panels: &impl Runner, entries: &impl Runner, window: WindowShape) {
-    let mut random = Random::fresh();
-    let placed = Placement { layout: Layout::RowMajor, padding: Padding::Tight };
-    let (num_rows, depth) = (window.rows * 2 + 9, 230);
-    for (density, num_cols) in [(0.0, 40), (0.02, 136), (0.3, 72), (1.0, 200)] {
-        let mut a = SparseArrays::<bf16>::random(Format::Wcsr(window), num_rows, depth, density, &mut random);
-        a.add_specials(&mut random);
-        let Sparse::Wcsr(a) = a.view() else { unreachable!("windows were asked for") };
-        let b = Buffer::<bf16>::random(depth, num_cols, placed, &mut random);
-        let mut found =
-            [Buffer::<f32>::poisoned(num_rows, num_cols, placed), Buffer::poisoned(num_rows, num_cols, placed)];
-        let [one, other] = &mut found;
-        panels.multiply((1.0, 0.0), a, b.view(), &mut one.view_mut()).expect("a product");
-        entries.multiply((1.0, 0.0), a, b.view(), &mut other.view_mut()).expect("a product");
-        for (row, col) in (0..num_rows).flat_map(|row| (0..num_cols).map(move |col| (row, col))) {
-            let [one, other] = found.each_ref().map(|c| c.view().get(row, col).to_bits());
-            assert_eq!(one, other, "{window}, density {density}: element ({row}, {col})");
-        }
     }
 }
 

@@ -82,7 +82,6 @@ tuple_params!(A B C D E F G H I J K L M N O P);
 tuple_params!(A B C D E F G H I J K L M N O P Q);
 tuple_params!(A B C D E F G H I J K L M N O P Q R);
 tuple_params!(A B C D E F G H I J K L M N O P Q R S);
-tuple_params!(A B C D E F G H I J K L M N O P Q R S V);
 
 impl Kernel {
     /// Launches the kernel on `stream` and returns without waiting for it. Threads, shared memory and cluster come from

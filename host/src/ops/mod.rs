@@ -83,13 +83,6 @@ pub enum Refusal {
         /// Columns asked for.
         columns: usize,
     },
-    /// No kernel for the window shape takes so many values by entries: none does, or they are 2^32 and more.
-    Entries {
-        /// The window shape.
-        window: WindowShape,
-        /// Values that are not zero.
-        count: u64,
-    },
     /// The kernels do not read this layout of B.
     LayoutOfB {
         /// The family of kernels.
@@ -127,9 +120,6 @@ impl fmt::Display for Refusal {
             Self::Window { window } => write!(f, "no kernel multiplies windows of {window}"),
             Self::Tile { window, columns } => {
                 write!(f, "no kernel for windows of {window} has tiles of {columns} columns")
-            }
-            Self::Entries { window, count } => {
-                write!(f, "no kernel for windows of {window} takes {count} values by entries")
             }
             Self::LayoutOfB { kernel, offered: Layout::RowMajor } => {
                 write!(f, "the {kernel} kernels read B by rows: give it row-major")

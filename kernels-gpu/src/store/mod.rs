@@ -138,15 +138,12 @@ impl Output {
 }
 
 hopper_std::named_barriers! {
-    /// Where the warps of a consumer meet while they store, and those of a producer: the barriers of the block, beside the one of
-    /// all.
+    /// Where the warps of a consumer meet while they store: the barriers of the block, beside the one of all.
     pub enum Meeting {
         /// The warps of consumer 0.
         Consumer0 = 1: 128,
         /// The warps of consumer 1.
         Consumer1 = 2: 128,
-        /// The warps of a producer that writes to a stage twice.
-        Producer = 3: 128,
     }
 }
 

@@ -3,7 +3,7 @@
 use hopper_std::global::GlobalArray;
 use hopper_std::ptx::tensor::CachePolicy;
 use hopper_std::ptx::wgmma::Mma;
-use hopper_std::sm90::{PipelineBarriers, Swizzle, Swizzle32, Swizzle128, Tile};
+use hopper_std::sm90::{PipelineBarriers, Swizzle32, Swizzle128, Tile};
 use hopper_std::{KernelSpec, SharedLayout};
 
 use crate::store::{Output, Staging};
@@ -130,10 +130,8 @@ impl TileWork {
 /// | `b` | B |
 /// | `b_leading_dimension` | from row to row of B, in elements |
 /// | `num_inner` | K |
-/// | `entries` | of kernels that take [values by entries](Values::Entries): [`entry_word`] for each, those of a panel together |
-/// | `entry_offsets` | where each panel's entries begin; one more than there are panels |
 ///
-/// A worker is a block. Kernels that take values by entries do not read `map_v`, the others not the last two.
+/// A worker is a block.
 #[derive(Clone, Copy)]
 pub struct Arguments {
     /// Groups of the panels.
@@ -154,27 +152,6 @@ pub struct Arguments {
     pub b_leading_dimension: u64,
     /// K.
     pub num_inner: u32,
-    /// Values of A that are not zero, where they come by entries.
-    pub entries: GlobalArray<u32>,
-    /// Where each panel's entries begin.
-    pub entry_offsets: GlobalArray<u32>,
-}
-
-/// How the values of windows come to a kernel. The stages are the same, and so are the bits of C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Values {
-    /// As panels, zeros and all, by tensor copies.
-    Panels,
-    /// As entries, [`entry_word`] for each value that is not +0: the producer's threads clear a stage's panels and put them there.
-    Entries,
-}
-
-/// A value by its bits and its place: element `col` of row `row` of panel `panel` of all, in windows of `window_rows` rows. The place is that in
-/// shared memory, in elements from panel 0 of a stage, of which the lower 16 bits are kept: a stage has far fewer than 2^16.
-pub fn entry_word(bits: u16, window_rows: usize, panel: u32, row: usize, col: usize) -> u32 {
-    let in_panel = Swizzle32::apply(row * PANEL_COLS * 2 + col * 2) / 2;
-    let place = (panel as usize * window_rows * PANEL_COLS + in_panel) as u16;
-    u32::from(place) << 16 | u32::from(bits)
 }
 
 impl Arguments {
@@ -223,8 +200,6 @@ pub struct Configuration {
     pub group: usize,
     /// TN: columns of C in a tile.
     pub tile_n: usize,
-    /// How values of A come.
-    pub values: Values,
     /// Panels of V in a stage.
     pub stage_panels: usize,
     /// Stages of the ring.

@@ -83,7 +83,7 @@ pub(super) fn row_of_panel() -> u32 {
 /// # Safety
 /// The list has these panels.
 #[inline(always)]
-pub(super) unsafe fn stage_columns<const EIGHTS: usize>(
+unsafe fn stage_columns<const EIGHTS: usize>(
     arguments: &Arguments,
     first: u32,
     panels: u32,
@@ -106,7 +106,7 @@ pub(super) unsafe fn stage_columns<const EIGHTS: usize>(
 /// # Safety
 /// As [`EmptySlot::copy_unit`].
 #[inline(always)]
-pub(super) unsafe fn copy_rows<
+unsafe fn copy_rows<
     E: 'static,
     const TILE_N: usize,
     const LINES: usize,

@@ -12,13 +12,12 @@ use hopper_std::thread;
 
 use super::config::{
     Arguments, CHUNK, CONSUMER_ROWS, Config, Configuration, Dtype, EIGHT, EIGHTS_PER_PANEL, MOST_WINDOWS, Operands,
-    Panels, Rows, Smem, Values,
+    Panels, Rows, Smem,
 };
 use super::consumer::consume;
 use super::gather::gather;
 use super::narrow::consume_narrow;
 use super::producer::{Maps, produce};
-use super::scatter::scatter;
 use crate::store::Output;
 
 /// Lines of one copy of V, for windows of `window_rows` rows: as many panels of a stage as a box holds.
@@ -66,7 +65,6 @@ unsafe fn run<
     const STAGING_COLS: usize,
     const CONSUMERS: usize,
     const GROUP: usize,
-    const BY_ENTRIES: bool,
     const LAG: u32,
     const PRODUCER: u32,
     const CONSUMER: u32,
@@ -101,12 +99,7 @@ unsafe fn run<
         // SAFETY: the producer warp group: all of it gathers, or its first thread is the one producer.
         unsafe {
             RegisterBudget::<PRODUCER, CONSUMER, WARP_GROUPS, BLOCKS>::become_producer();
-            if BY_ENTRIES {
-                let ring = pipeline.gatherer::<LAG>();
-                scatter::<C::Element, WINDOW_ROWS, TILE_N, LINES, CHUNKS, COPIES, EIGHTS, STAGES, LAG>(
-                    &arguments, ring,
-                );
-            } else if GROUP != EIGHT {
+            if GROUP != EIGHT {
                 let ring = pipeline.gatherer::<LAG>();
                 gather::<C::Element, WINDOW_ROWS, TILE_N, LINES, CHUNKS, COPIES, EIGHTS, STAGES, LAG>(
                     &arguments, &maps, ring,
@@ -139,10 +132,10 @@ unsafe fn run<
 macro_rules! kernels {
     ($(
         $name:ident $spec:ident: $element:ident, windows of $rows:literal x $group:literal, $tile_n:literal columns, $panels:literal panels x
-        $stages:literal stages, staging $staging:literal, values $values:ident, registers $producer:literal / $consumer:literal x $consumers:literal,
+        $stages:literal stages, staging $staging:literal, registers $producer:literal / $consumer:literal x $consumers:literal,
         $blocks:literal blocks;
     )*) => {
-        /// The exported kernels, `wcsr_<type>_<H>x<group>_n<TN>`, and with `_entries` those that take values by entries.
+        /// The exported kernels, `wcsr_<type>_<H>x<group>_n<TN>`.
         ///
         /// # Safety
         /// The launch contract of each is that of [`Arguments`](super::Arguments), with the maps of its
@@ -196,8 +189,6 @@ macro_rules! kernels {
                     b: *const u8,
                     b_leading_dimension: u64,
                     num_inner: u32,
-                    entries: GlobalArray<u32>,
-                    entry_offsets: GlobalArray<u32>,
                 ) {
                     let arguments = Arguments {
                         groups,
@@ -219,8 +210,6 @@ macro_rules! kernels {
                         b,
                         b_leading_dimension,
                         num_inner,
-                        entries,
-                        entry_offsets,
                     };
                     // SAFETY: the launch contract is passed on.
                     unsafe {
@@ -237,7 +226,6 @@ macro_rules! kernels {
                             $staging,
                             $consumers,
                             $group,
-                            { matches!(Values::$values, Values::Entries) },
                             { $stages - 2 },
                             $producer,
                             $consumer,
@@ -257,7 +245,6 @@ macro_rules! kernels {
                 window_rows: $rows,
                 group: $group,
                 tile_n: $tile_n,
-                values: Values::$values,
                 stage_panels: $panels,
                 stages: $stages,
                 most_windows: if is_narrow($rows) { MOST_WINDOWS } else { 1 },
@@ -272,7 +259,7 @@ macro_rules! kernels {
                 #[cfg(feature = "sim")]
                 simulate: |map_v, map_b, arguments| {
                     let Arguments { groups, tiles, tile_offsets, workspace, output, policy_v, .. } = arguments;
-                    let Arguments { b, b_leading_dimension, num_inner, entries, entry_offsets, .. } = arguments;
+                    let Arguments { b, b_leading_dimension, num_inner, .. } = arguments;
                     let Output { c, leading_dimension, num_rows, num_cols, alpha, beta, kind, row_order, .. } = output;
                     // SAFETY: the caller of `simulate` keeps the kernel's contract.
                     unsafe {
@@ -295,8 +282,6 @@ macro_rules! kernels {
                             b,
                             b_leading_dimension,
                             num_inner,
-                            entries,
-                            entry_offsets,
                         );
                     }
                 },
@@ -306,50 +291,40 @@ macro_rules! kernels {
 }
 
 kernels! {
-    wcsr_bf16_64x8_n64 WCSR_BF16_64X8_N64: Bf16, windows of 64 x 8, 64 columns, 4 panels x 6 stages, staging 64, values Panels, registers 40 / 216 x 1, 2 blocks;
-    wcsr_bf16_64x8_n128 WCSR_BF16_64X8_N128: Bf16, windows of 64 x 8, 128 columns, 4 panels x 4 stages, staging 64, values Panels, registers 40 / 216 x 1, 2 blocks;
-    wcsr_bf16_128x8_n64 WCSR_BF16_128X8_N64: Bf16, windows of 128 x 8, 64 columns, 4 panels x 8 stages, staging 64, values Panels, registers 40 / 232 x 2, 1 blocks;
-    wcsr_bf16_128x8_n128 WCSR_BF16_128X8_N128: Bf16, windows of 128 x 8, 128 columns, 4 panels x 6 stages, staging 64, values Panels, registers 40 / 232 x 2, 1 blocks;
-    wcsr_bf16_128x8_n256 WCSR_BF16_128X8_N256: Bf16, windows of 128 x 8, 256 columns, 4 panels x 4 stages, staging 64, values Panels, registers 40 / 232 x 2, 1 blocks;
-    wcsr_bf16_64x1_n64 WCSR_BF16_64X1_N64: Bf16, windows of 64 x 1, 64 columns, 4 panels x 6 stages, staging 64, values Panels, registers 56 / 200 x 1, 2 blocks;
-    wcsr_bf16_64x1_n128 WCSR_BF16_64X1_N128: Bf16, windows of 64 x 1, 128 columns, 4 panels x 4 stages, staging 64, values Panels, registers 56 / 200 x 1, 2 blocks;
-    wcsr_bf16_128x1_n64 WCSR_BF16_128X1_N64: Bf16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, values Panels, registers 56 / 224 x 2, 1 blocks;
-    wcsr_bf16_128x1_n128 WCSR_BF16_128X1_N128: Bf16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, values Panels, registers 56 / 224 x 2, 1 blocks;
-    wcsr_bf16_128x1_n256 WCSR_BF16_128X1_N256: Bf16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, values Panels, registers 56 / 224 x 2, 1 blocks;
-    wcsr_f16_64x8_n64 WCSR_F16_64X8_N64: F16, windows of 64 x 8, 64 columns, 4 panels x 6 stages, staging 64, values Panels, registers 40 / 216 x 1, 2 blocks;
-    wcsr_f16_64x8_n128 WCSR_F16_64X8_N128: F16, windows of 64 x 8, 128 columns, 4 panels x 4 stages, staging 64, values Panels, registers 40 / 216 x 1, 2 blocks;
-    wcsr_f16_128x8_n64 WCSR_F16_128X8_N64: F16, windows of 128 x 8, 64 columns, 4 panels x 8 stages, staging 64, values Panels, registers 40 / 232 x 2, 1 blocks;
-    wcsr_f16_128x8_n128 WCSR_F16_128X8_N128: F16, windows of 128 x 8, 128 columns, 4 panels x 6 stages, staging 64, values Panels, registers 40 / 232 x 2, 1 blocks;
-    wcsr_f16_128x8_n256 WCSR_F16_128X8_N256: F16, windows of 128 x 8, 256 columns, 4 panels x 4 stages, staging 64, values Panels, registers 40 / 232 x 2, 1 blocks;
-    wcsr_f16_64x1_n64 WCSR_F16_64X1_N64: F16, windows of 64 x 1, 64 columns, 4 panels x 6 stages, staging 64, values Panels, registers 56 / 200 x 1, 2 blocks;
-    wcsr_f16_64x1_n128 WCSR_F16_64X1_N128: F16, windows of 64 x 1, 128 columns, 4 panels x 4 stages, staging 64, values Panels, registers 56 / 200 x 1, 2 blocks;
-    wcsr_f16_128x1_n64 WCSR_F16_128X1_N64: F16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, values Panels, registers 56 / 224 x 2, 1 blocks;
-    wcsr_f16_128x1_n128 WCSR_F16_128X1_N128: F16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, values Panels, registers 56 / 224 x 2, 1 blocks;
-    wcsr_f16_128x1_n256 WCSR_F16_128X1_N256: F16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, values Panels, registers 56 / 224 x 2, 1 blocks;
-    wcsr_bf16_8x8_n64 WCSR_BF16_8X8_N64: Bf16, windows of 8 x 8, 64 columns, 4 panels x 5 stages, staging 16, values Panels, registers 40 / 88 x 1, 4 blocks;
-    wcsr_bf16_8x8_n128 WCSR_BF16_8X8_N128: Bf16, windows of 8 x 8, 128 columns, 4 panels x 6 stages, staging 16, values Panels, registers 40 / 96 x 2, 2 blocks;
-    wcsr_bf16_16x8_n64 WCSR_BF16_16X8_N64: Bf16, windows of 16 x 8, 64 columns, 4 panels x 5 stages, staging 16, values Panels, registers 40 / 88 x 1, 4 blocks;
-    wcsr_bf16_16x8_n128 WCSR_BF16_16X8_N128: Bf16, windows of 16 x 8, 128 columns, 4 panels x 6 stages, staging 16, values Panels, registers 40 / 96 x 2, 2 blocks;
-    wcsr_bf16_8x1_n64 WCSR_BF16_8X1_N64: Bf16, windows of 8 x 1, 64 columns, 4 panels x 5 stages, staging 16, values Panels, registers 56 / 72 x 1, 4 blocks;
-    wcsr_bf16_8x1_n128 WCSR_BF16_8X1_N128: Bf16, windows of 8 x 1, 128 columns, 4 panels x 6 stages, staging 16, values Panels, registers 56 / 88 x 2, 2 blocks;
-    wcsr_bf16_16x1_n64 WCSR_BF16_16X1_N64: Bf16, windows of 16 x 1, 64 columns, 4 panels x 5 stages, staging 16, values Panels, registers 56 / 72 x 1, 4 blocks;
-    wcsr_bf16_16x1_n128 WCSR_BF16_16X1_N128: Bf16, windows of 16 x 1, 128 columns, 4 panels x 6 stages, staging 16, values Panels, registers 56 / 88 x 2, 2 blocks;
-    wcsr_f16_8x8_n64 WCSR_F16_8X8_N64: F16, windows of 8 x 8, 64 columns, 4 panels x 5 stages, staging 16, values Panels, registers 40 / 88 x 1, 4 blocks;
-    wcsr_f16_8x8_n128 WCSR_F16_8X8_N128: F16, windows of 8 x 8, 128 columns, 4 panels x 6 stages, staging 16, values Panels, registers 40 / 96 x 2, 2 blocks;
-    wcsr_f16_16x8_n64 WCSR_F16_16X8_N64: F16, windows of 16 x 8, 64 columns, 4 panels x 5 stages, staging 16, values Panels, registers 40 / 88 x 1, 4 blocks;
-    wcsr_f16_16x8_n128 WCSR_F16_16X8_N128: F16, windows of 16 x 8, 128 columns, 4 panels x 6 stages, staging 16, values Panels, registers 40 / 96 x 2, 2 blocks;
-    wcsr_f16_8x1_n64 WCSR_F16_8X1_N64: F16, windows of 8 x 1, 64 columns, 4 panels x 5 stages, staging 16, values Panels, registers 56 / 72 x 1, 4 blocks;
-    wcsr_f16_8x1_n128 WCSR_F16_8X1_N128: F16, windows of 8 x 1, 128 columns, 4 panels x 6 stages, staging 16, values Panels, registers 56 / 88 x 2, 2 blocks;
-    wcsr_f16_16x1_n64 WCSR_F16_16X1_N64: F16, windows of 16 x 1, 64 columns, 4 panels x 5 stages, staging 16, values Panels, registers 56 / 72 x 1, 4 blocks;
-    wcsr_f16_16x1_n128 WCSR_F16_16X1_N128: F16, windows of 16 x 1, 128 columns, 4 panels x 6 stages, staging 16, values Panels, registers 56 / 88 x 2, 2 blocks;
-    wcsr_bf16_64x1_n64_entries WCSR_BF16_64X1_N64_ENTRIES: Bf16, windows of 64 x 1, 64 columns, 4 panels x 6 stages, staging 64, values Entries, registers 88 / 168 x 1, 2 blocks;
-    wcsr_bf16_64x1_n128_entries WCSR_BF16_64X1_N128_ENTRIES: Bf16, windows of 64 x 1, 128 columns, 4 panels x 4 stages, staging 64, values Entries, registers 88 / 168 x 1, 2 blocks;
-    wcsr_bf16_128x1_n64_entries WCSR_BF16_128X1_N64_ENTRIES: Bf16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, values Entries, registers 72 / 216 x 2, 1 blocks;
-    wcsr_bf16_128x1_n128_entries WCSR_BF16_128X1_N128_ENTRIES: Bf16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, values Entries, registers 72 / 216 x 2, 1 blocks;
-    wcsr_bf16_128x1_n256_entries WCSR_BF16_128X1_N256_ENTRIES: Bf16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, values Entries, registers 72 / 216 x 2, 1 blocks;
-    wcsr_f16_64x1_n64_entries WCSR_F16_64X1_N64_ENTRIES: F16, windows of 64 x 1, 64 columns, 4 panels x 6 stages, staging 64, values Entries, registers 88 / 168 x 1, 2 blocks;
-    wcsr_f16_64x1_n128_entries WCSR_F16_64X1_N128_ENTRIES: F16, windows of 64 x 1, 128 columns, 4 panels x 4 stages, staging 64, values Entries, registers 88 / 168 x 1, 2 blocks;
-    wcsr_f16_128x1_n64_entries WCSR_F16_128X1_N64_ENTRIES: F16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, values Entries, registers 72 / 216 x 2, 1 blocks;
-    wcsr_f16_128x1_n128_entries WCSR_F16_128X1_N128_ENTRIES: F16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, values Entries, registers 72 / 216 x 2, 1 blocks;
-    wcsr_f16_128x1_n256_entries WCSR_F16_128X1_N256_ENTRIES: F16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, values Entries, registers 72 / 216 x 2, 1 blocks;
+    wcsr_bf16_64x8_n64 WCSR_BF16_64X8_N64: Bf16, windows of 64 x 8, 64 columns, 4 panels x 6 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_bf16_64x8_n128 WCSR_BF16_64X8_N128: Bf16, windows of 64 x 8, 128 columns, 4 panels x 4 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_bf16_128x8_n64 WCSR_BF16_128X8_N64: Bf16, windows of 128 x 8, 64 columns, 4 panels x 8 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_128x8_n128 WCSR_BF16_128X8_N128: Bf16, windows of 128 x 8, 128 columns, 4 panels x 6 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_128x8_n256 WCSR_BF16_128X8_N256: Bf16, windows of 128 x 8, 256 columns, 4 panels x 4 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_bf16_64x1_n64 WCSR_BF16_64X1_N64: Bf16, windows of 64 x 1, 64 columns, 4 panels x 6 stages, staging 64, registers 56 / 200 x 1, 2 blocks;
+    wcsr_bf16_64x1_n128 WCSR_BF16_64X1_N128: Bf16, windows of 64 x 1, 128 columns, 4 panels x 4 stages, staging 64, registers 56 / 200 x 1, 2 blocks;
+    wcsr_bf16_128x1_n64 WCSR_BF16_128X1_N64: Bf16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_bf16_128x1_n128 WCSR_BF16_128X1_N128: Bf16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_bf16_128x1_n256 WCSR_BF16_128X1_N256: Bf16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_f16_64x8_n64 WCSR_F16_64X8_N64: F16, windows of 64 x 8, 64 columns, 4 panels x 6 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_f16_64x8_n128 WCSR_F16_64X8_N128: F16, windows of 64 x 8, 128 columns, 4 panels x 4 stages, staging 64, registers 40 / 216 x 1, 2 blocks;
+    wcsr_f16_128x8_n64 WCSR_F16_128X8_N64: F16, windows of 128 x 8, 64 columns, 4 panels x 8 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_128x8_n128 WCSR_F16_128X8_N128: F16, windows of 128 x 8, 128 columns, 4 panels x 6 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_128x8_n256 WCSR_F16_128X8_N256: F16, windows of 128 x 8, 256 columns, 4 panels x 4 stages, staging 64, registers 40 / 232 x 2, 1 blocks;
+    wcsr_f16_64x1_n64 WCSR_F16_64X1_N64: F16, windows of 64 x 1, 64 columns, 4 panels x 6 stages, staging 64, registers 56 / 200 x 1, 2 blocks;
+    wcsr_f16_64x1_n128 WCSR_F16_64X1_N128: F16, windows of 64 x 1, 128 columns, 4 panels x 4 stages, staging 64, registers 56 / 200 x 1, 2 blocks;
+    wcsr_f16_128x1_n64 WCSR_F16_128X1_N64: F16, windows of 128 x 1, 64 columns, 4 panels x 8 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_f16_128x1_n128 WCSR_F16_128X1_N128: F16, windows of 128 x 1, 128 columns, 4 panels x 6 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_f16_128x1_n256 WCSR_F16_128X1_N256: F16, windows of 128 x 1, 256 columns, 4 panels x 4 stages, staging 64, registers 56 / 224 x 2, 1 blocks;
+    wcsr_bf16_8x8_n64 WCSR_BF16_8X8_N64: Bf16, windows of 8 x 8, 64 columns, 4 panels x 5 stages, staging 16, registers 40 / 88 x 1, 4 blocks;
+    wcsr_bf16_8x8_n128 WCSR_BF16_8X8_N128: Bf16, windows of 8 x 8, 128 columns, 4 panels x 6 stages, staging 16, registers 40 / 96 x 2, 2 blocks;
+    wcsr_bf16_16x8_n64 WCSR_BF16_16X8_N64: Bf16, windows of 16 x 8, 64 columns, 4 panels x 5 stages, staging 16, registers 40 / 88 x 1, 4 blocks;
+    wcsr_bf16_16x8_n128 WCSR_BF16_16X8_N128: Bf16, windows of 16 x 8, 128 columns, 4 panels x 6 stages, staging 16, registers 40 / 96 x 2, 2 blocks;
+    wcsr_bf16_8x1_n64 WCSR_BF16_8X1_N64: Bf16, windows of 8 x 1, 64 columns, 4 panels x 5 stages, staging 16, registers 56 / 72 x 1, 4 blocks;
+    wcsr_bf16_8x1_n128 WCSR_BF16_8X1_N128: Bf16, windows of 8 x 1, 128 columns, 4 panels x 6 stages, staging 16, registers 56 / 88 x 2, 2 blocks;
+    wcsr_bf16_16x1_n64 WCSR_BF16_16X1_N64: Bf16, windows of 16 x 1, 64 columns, 4 panels x 5 stages, staging 16, registers 56 / 72 x 1, 4 blocks;
+    wcsr_bf16_16x1_n128 WCSR_BF16_16X1_N128: Bf16, windows of 16 x 1, 128 columns, 4 panels x 6 stages, staging 16, registers 56 / 88 x 2, 2 blocks;
+    wcsr_f16_8x8_n64 WCSR_F16_8X8_N64: F16, windows of 8 x 8, 64 columns, 4 panels x 5 stages, staging 16, registers 40 / 88 x 1, 4 blocks;
+    wcsr_f16_8x8_n128 WCSR_F16_8X8_N128: F16, windows of 8 x 8, 128 columns, 4 panels x 6 stages, staging 16, registers 40 / 96 x 2, 2 blocks;
+    wcsr_f16_16x8_n64 WCSR_F16_16X8_N64: F16, windows of 16 x 8, 64 columns, 4 panels x 5 stages, staging 16, registers 40 / 88 x 1, 4 blocks;
+    wcsr_f16_16x8_n128 WCSR_F16_16X8_N128: F16, windows of 16 x 8, 128 columns, 4 panels x 6 stages, staging 16, registers 40 / 96 x 2, 2 blocks;
+    wcsr_f16_8x1_n64 WCSR_F16_8X1_N64: F16, windows of 8 x 1, 64 columns, 4 panels x 5 stages, staging 16, registers 56 / 72 x 1, 4 blocks;
+    wcsr_f16_8x1_n128 WCSR_F16_8X1_N128: F16, windows of 8 x 1, 128 columns, 4 panels x 6 stages, staging 16, registers 56 / 88 x 2, 2 blocks;
+    wcsr_f16_16x1_n64 WCSR_F16_16X1_N64: F16, windows of 16 x 1, 64 columns, 4 panels x 5 stages, staging 16, registers 56 / 72 x 1, 4 blocks;
+    wcsr_f16_16x1_n128 WCSR_F16_16X1_N128: F16, windows of 16 x 1, 128 columns, 4 panels x 6 stages, staging 16, registers 56 / 88 x 2, 2 blocks;
 }

@@ -46,9 +46,6 @@
 //! to 128 bytes of a row, the swizzle applied by hand. Such copies are writes of the threads: a stage is published some stages after its
 //! copies were issued, when they are done, behind the fence that lets the tensor cores see them ([`Gatherer`](hopper_std::sm90::Gatherer)).
 //!
-//! Where windows are mostly zeros, V does not come as panels: that same warp group clears a stage's panels in shared memory and puts V's
-//! other values there (`scatter.rs`). What the tensor cores read is the same, and so are the bits of C.
-//!
 //! Windows of 8 and 16 rows would leave most of a product's 64 rows empty. For them the operands change places: C^T = B^T V^T, the
 //! window is the product's columns and 64 columns of B are its rows (`narrow.rs`). What gathers B is the same, and bounds these kernels
 //! more than others: a row of B that has come serves 8 or 16 rows of C, not 64 or 128. So a tensor core that is mostly idle costs nothing,
@@ -81,12 +78,10 @@ mod gather;
 mod kernel;
 mod narrow;
 mod producer;
-mod scatter;
 
 pub use combine::{COMBINED, CombineArguments, Combined, SplitWork, combine_entries, num_slices};
 pub use config::{
-    Arguments, Configuration, Dtype, MOST_PANELS, MOST_WINDOWS, PANEL_COLS, STORED, TileWork, Values, WORDS_PER_TILE,
-    entry_word,
+    Arguments, Configuration, Dtype, MOST_PANELS, MOST_WINDOWS, PANEL_COLS, STORED, TileWork, WORDS_PER_TILE,
 };
 pub use hopper_std::ptx::tensor::CachePolicy;
 pub use kernel::{CONFIGURATIONS, entries};

@@ -94,18 +94,6 @@ stores! {
     st_shared_v4_u32, 4, u32, reg32, store_shared, "st.shared::cta.v4.u32 [{address}], {{{0}, {1}, {2}, {3}}};", (0, 1, 2, 3);
 }
 
-/// `st.shared::cta.u16 [address], d;` Thread.
-///
-/// # Safety
-/// The address is writable and aligned to the size of the access.
-#[instruction]
-pub unsafe fn st_shared_u16(address: u32, value: u16) {
-    ptx_asm!(
-        sim(machine, at) { machine.store_shared(at, address, &value.to_le_bytes()) }
-        "st.shared::cta.u16 [{}], {};", in(reg32) address, in(reg16) value, options(nostack)
-    );
-}
-
 /// `ld.global.u16 d, [address];` Thread.
 ///
 /// # Safety

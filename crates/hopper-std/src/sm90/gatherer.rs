@@ -6,7 +6,7 @@ use hopper_macros::instruction;
 
 use super::{EmptySlot, Pipeline, PipelineState, Scope, Shared};
 use crate::ptx::warp::bar_warp_sync;
-use crate::ptx::{async_copy, fence, mbarrier, memory};
+use crate::ptx::{async_copy, fence, mbarrier};
 use crate::warp;
 
 /// The half that fills by copies of many threads (`cp.async`), beside the copy engine.
@@ -107,27 +107,5 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     pub unsafe fn copy_unit<T>(&self, tile: Shared<T>, offset: u32, source: *const u8, bytes: u32) {
         // SAFETY: the caller's promise.
         unsafe { async_copy::cp_async_cg_16(tile.address() + offset, source, bytes) }
-    }
-
-    /// Writes zeros to the 16 bytes at `offset` of `place`. Thread. As the gatherers' copies, such a write is seen by the tensor
-    /// cores once the slot is published.
-    ///
-    /// # Safety
-    /// `place` is part of this slot's stage, and the bytes are in it, at a multiple of 16; no other thread writes them unless all
-    /// gatherers have met in between.
-    #[instruction]
-    pub unsafe fn clear_unit<T>(&self, place: Shared<T>, offset: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { memory::st_shared_v4_u32(place.address() + offset, [0; 4]) }
-    }
-
-    /// Writes an element of 16 bits at `offset` of `place`. Thread. It is seen as [`clear_unit`](Self::clear_unit)'s zeros are.
-    ///
-    /// # Safety
-    /// As [`clear_unit`](Self::clear_unit), of two bytes at a multiple of 2.
-    #[instruction]
-    pub unsafe fn store_half<T>(&self, place: Shared<T>, offset: u32, bits: u16) {
-        // SAFETY: the caller's promise.
-        unsafe { memory::st_shared_u16(place.address() + offset, bits) }
     }
 }

@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use hopper_std::global::GlobalArray;
 use kernels_gpu::wcsr::{
-    Arguments, COMBINED, CachePolicy, CombineArguments, Combined, Configuration, PANEL_COLS, TileWork, Values,
-    WORDS_PER_TILE, num_slices,
+    Arguments, COMBINED, CachePolicy, CombineArguments, Combined, Configuration, PANEL_COLS, TileWork, WORDS_PER_TILE,
+    num_slices,
 };
 
-use super::by_entries::Entries;
 use super::{KERNEL, WcsrPlan, kernel_dtype};
 use crate::element::Element;
 use crate::formats::WcsrView;
@@ -28,8 +26,6 @@ pub(super) struct Lists {
     pub(super) splits: DevicePtr,
     /// The row of each place, where the plan is for rows in an order.
     pub(super) rows: Option<DevicePtr>,
-    /// Values by entries, and where each panel's begin, where the kernel takes such.
-    pub(super) entries: Option<[DevicePtr; 2]>,
 }
 
 impl WcsrPlan {
@@ -47,20 +43,13 @@ impl WcsrPlan {
         if self.configuration.group == 1 { LINE_BYTES } else { CHUNK_BYTES }
     }
 
-    /// The values of A as panels. Never empty: where there is none, or the kernel takes entries, the tensor map has something to point
-    /// to, which is not read.
+    /// The values of A. Never empty: where there is none, the tensor map has something to point to, which is not read.
     pub(super) fn values<'a, T: Element>(&self, a: &WcsrView<'a, T>) -> Cow<'a, [T]> {
-        if a.values.is_empty() || self.configuration.values == Values::Entries {
+        if a.values.is_empty() {
             Cow::Owned(vec![T::ZERO; self.problem.window.panel_elements()])
         } else {
             Cow::Borrowed(a.values)
         }
-    }
-
-    /// The values of A as entries, where the kernel takes such.
-    pub(super) fn entries<T: Element>(&self, a: &WcsrView<'_, T>) -> Option<Entries> {
-        let takes = self.configuration.values == Values::Entries;
-        takes.then(|| Entries::of(a.values, self.configuration.window_rows))
     }
 
     /// Whether the kernel can read B where it is: aligned lines, and for tensor copies of groups whole chunks.
@@ -92,8 +81,7 @@ impl WcsrPlan {
     /// The tensor map of A, whose values lie at `values`.
     pub(super) fn v_map<T: Element>(&self, values: DevicePtr) -> TensorMapSpec<2> {
         let configuration = self.configuration;
-        let num_panels = if configuration.values == Values::Entries { 1 } else { self.num_panels.max(1) };
-        let (size, lines) = (size_of::<T>() as u64, (num_panels * configuration.window_rows) as u64);
+        let (size, lines) = (size_of::<T>() as u64, (self.num_panels.max(1) * configuration.window_rows) as u64);
         TensorMapSpec {
             element: TensorElement::from(T::DTYPE),
             address: values,
@@ -153,8 +141,6 @@ impl WcsrPlan {
                 b: b.address.as_mut_ptr(),
                 b_leading_dimension: b.shape.leading_dimension as u64,
                 num_inner: b.shape.num_rows as u32,
-                entries: lists.entries.map_or(GlobalArray::null(), |[entries, _]| entries.array()),
-                entry_offsets: lists.entries.map_or(GlobalArray::null(), |[_, offsets]| offsets.array()),
             }
         }
     }

@@ -7,8 +7,6 @@
 //! that stands at their place. Each has the bits that it has in the product of the matrix whose rows are permuted. A row-major C costs a
 //! look-up for each row of a tile; of a column-major one neighbours lie apart, and are stored one by one.
 
-#[cfg_attr(not(any(feature = "gpu", feature = "sim")), allow(dead_code, reason = "only a launch reads the lists"))]
-mod by_entries;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod launch;
 #[cfg(feature = "gpu")]
@@ -19,7 +17,7 @@ mod simulated;
 
 use core::fmt;
 
-use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype as KernelDtype, Values};
+use kernels_gpu::wcsr::{CONFIGURATIONS, Configuration, Dtype as KernelDtype};
 
 use super::{DenseFactors, Operand, PlanError, Refusal};
 use crate::element::{Dtype, Element};
@@ -67,32 +65,6 @@ pub enum TileWidth {
     Auto,
     /// So many columns: 64 or 128, with windows of 128 rows also 256.
     Columns(usize),
-}
-
-/// How the values of A come to the kernel, where the caller wants to say so. The bits of a result do not depend on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ValueTransport {
-    /// As panels, zeros and all.
-    #[default]
-    Panels,
-    /// By entries: windows of 64 and 128 rows of single columns. For those that are mostly zeros: an entry takes as many bytes as two
-    /// values of a panel. Not measured yet, so that no plan chooses it by itself.
-    Entries,
-}
-
-/// What a caller may choose of a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WcsrChoice {
-    /// How wide tiles are.
-    pub width: TileWidth,
-    /// How values of A come.
-    pub values: ValueTransport,
-}
-
-impl From<TileWidth> for WcsrChoice {
-    fn from(width: TileWidth) -> Self {
-        Self { width, ..Self::default() }
-    }
 }
 
 /// What was chosen for a problem and a pattern.
@@ -170,21 +142,19 @@ impl WcsrSpmm {
     /// # Errors
     /// [`PlanError::Refused`] with the reason; [`PlanError::NotPlanned`] where `a` is not the problem's A.
     pub fn plan<T: Element>(&self, a: &WcsrView<'_, T>, multiprocessors: u32) -> Result<WcsrPlan, PlanError> {
-        self.plan_with(a, multiprocessors, WcsrChoice::default())
+        self.plan_with(a, multiprocessors, TileWidth::Auto)
     }
 
-    /// As [`plan`](Self::plan), with tiles of the caller's width, or values as the caller says.
+    /// As [`plan`](Self::plan), with tiles of the caller's width.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan); [`Refusal::Tile`] where no kernel has such tiles, [`Refusal::Entries`] where none takes entries, or
-    /// there are too many.
+    /// As [`plan`](Self::plan); [`Refusal::Tile`] where no kernel has such tiles.
     pub fn plan_with<T: Element>(
         &self,
         a: &WcsrView<'_, T>,
         multiprocessors: u32,
-        choice: impl Into<WcsrChoice>,
+        width: TileWidth,
     ) -> Result<WcsrPlan, PlanError> {
-        let WcsrChoice { width, values } = choice.into();
         self.check().map_err(PlanError::Refused)?;
         self.check_sparse(a)?;
         let num_lines = a.num_panels() as u64 * self.window.rows as u64;
@@ -192,10 +162,9 @@ impl WcsrSpmm {
             let (size, most) = (num_lines, i32::MAX as u64 - 1024);
             return Err(PlanError::Refused(Refusal::Size { size, most }));
         }
-        let values = self.values(a, values).map_err(PlanError::Refused)?;
         let configuration = CONFIGURATIONS
             .iter()
-            .filter(|configuration| self.serves(configuration) && configuration.values == values)
+            .filter(|configuration| self.serves(configuration))
             .filter(|configuration| match width {
                 TileWidth::Auto => true,
                 TileWidth::Columns(columns) => configuration.tile_n == columns,
@@ -213,20 +182,6 @@ impl WcsrSpmm {
             num_panels: a.num_panels(),
             is_ordered: a.order.is_some(),
         })
-    }
-
-    /// How values come.
-    fn values<T: Element>(&self, a: &WcsrView<'_, T>, wanted: ValueTransport) -> Result<Values, Refusal> {
-        if wanted == ValueTransport::Panels {
-            return Ok(Values::Panels);
-        }
-        let takes =
-            |configuration: &Configuration| self.serves(configuration) && configuration.values == Values::Entries;
-        let count = by_entries::count(a.values);
-        if count > u64::from(u32::MAX) || !CONFIGURATIONS.iter().any(takes) {
-            return Err(Refusal::Entries { window: self.window, count });
-        }
-        Ok(Values::Entries)
     }
 
     /// Smaller is better: no more columns than are needed, then as few tiles as can be, since each reads A once.

@@ -5,7 +5,6 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use super::WcsrPlan;
-use super::by_entries::Entries;
 use super::launch::Lists;
 use crate::element::Element;
 use crate::error::Error;
@@ -28,8 +27,6 @@ pub struct WcsrPrepared<T> {
     tiles: DeviceBuffer<[u32; 8]>,
     tile_offsets: DeviceBuffer<u32>,
     splits: DeviceBuffer<[u32; 4]>,
-    /// Values by entries, and where each panel's begin, where the kernel takes such.
-    entries: Option<[DeviceBuffer<u32>; 2]>,
     /// The row of each place, where they are in an order.
     rows: Option<DeviceBuffer<u32>>,
     /// The maps of A and B, by address and leading dimension of B.
@@ -52,12 +49,6 @@ impl WcsrPlan {
             kernel,
             combine,
             values: DeviceBuffer::from_slice(device, &self.values(a))?,
-            entries: match self.entries(a) {
-                Some(Entries { words, offsets }) => {
-                    Some([DeviceBuffer::from_slice(device, &words)?, DeviceBuffer::from_slice(device, &offsets)?])
-                }
-                None => None,
-            },
             groups: DeviceBuffer::from_slice(device, a.groups)?,
             tiles: DeviceBuffer::from_slice(device, &self.tiles())?,
             tile_offsets: DeviceBuffer::from_slice(device, &self.schedule.dealt.offsets)?,
@@ -84,8 +75,7 @@ impl<T: Element> WcsrPrepared<T> {
     pub fn num_bytes(&self) -> usize {
         let lists = self.tiles.num_bytes() + self.tile_offsets.num_bytes() + self.splits.num_bytes();
         let rows = self.rows.as_ref().map_or(0, DeviceBuffer::num_bytes);
-        let entries = self.entries.iter().flatten().map(DeviceBuffer::num_bytes).sum::<usize>();
-        self.values.num_bytes() + entries + self.groups.num_bytes() + lists + rows
+        self.values.num_bytes() + self.groups.num_bytes() + lists + rows
     }
 
     /// Launches C = alpha A B + beta C on `stream` and returns without waiting. With `beta` 0, C is not read; with
@@ -142,7 +132,6 @@ impl<T: Element> WcsrPrepared<T> {
             tile_offsets: self.tile_offsets.ptr(),
             splits: self.splits.ptr(),
             rows: self.rows.as_ref().map(DeviceBuffer::ptr),
-            entries: self.entries.as_ref().map(|buffers| buffers.each_ref().map(DeviceBuffer::ptr)),
         };
         let scratch = match &self.combine {
             Some(_) => Some(Scratch::new(self.kernel.device(), stream, self.plan.workspace_bytes())?),
@@ -170,8 +159,6 @@ impl<T: Element> WcsrPrepared<T> {
             DevicePtr::of(arguments.b),
             arguments.b_leading_dimension,
             arguments.num_inner,
-            DevicePtr::of(arguments.entries.as_ptr()),
-            DevicePtr::of(arguments.entry_offsets.as_ptr()),
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; the lists and the maps live as long as
         // `self`, which the caller keeps until the launch is done; the rest is the caller's promise.

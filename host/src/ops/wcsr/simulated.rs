@@ -46,9 +46,6 @@ impl WcsrPlan {
             tile_offsets: memory.upload("tile offsets", &self.schedule.dealt.offsets),
             splits: memory.upload("list of splits", &self.splits()),
             rows: a.rows().map(|rows| memory.upload("order of the rows", rows)),
-            entries: self.entries(a).map(|entries| {
-                [memory.upload("entries of A", &entries.words), memory.upload("entry offsets", &entries.offsets)]
-            }),
         };
         // NaN: a sum that no tile wrote must be seen.
         let workspace = memory.upload("workspace", &vec![f32::NAN; self.workspace_bytes() / size_of::<f32>()]);
