@@ -74,7 +74,9 @@ impl Registered {
 /// All implementations, ours first.
 pub static IMPLEMENTATIONS: &[Registered] = &[
     #[cfg(feature = "gpu")]
-    Registered::Product(&all::ours_spmm_bcsr::Bcsr),
+    Registered::Product(&all::ours_spmm_bcsr::Bcsr::TIGHTEST),
+    Registered::Product(&all::ours_spmm_bcsr::Bcsr::ROWS_128_BY_64),
+    Registered::Product(&all::ours_spmm_bcsr::Bcsr::ROWS_128_BY_16),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_csr::Csr),
     #[cfg(feature = "gpu")]
@@ -82,13 +84,11 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_64_BY_1),
     #[cfg(feature = "gpu")]
-    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_64_BY_1_ENTRIES),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_8),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_1),
     #[cfg(feature = "gpu")]
-    Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_128_BY_1_ENTRIES),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_wcsr::Wcsr::ROWS_16_BY_8),
     #[cfg(feature = "gpu")]

@@ -13,12 +13,27 @@ use crate::bench::product_operands::ProductOperands;
 use crate::bench::workload::Product;
 use crate::bench::workspace::Workspace;
 
-/// The library's BCSR kernels. A matrix without blocks is put into blocks of the shape that stores the fewest elements.
-pub struct Bcsr;
+/// The library's BCSR kernels.
+pub struct Bcsr {
+    name: &'static str,
+    /// The blocks that every matrix is put into.
+    block: Option<BlockShape>,
+}
+
+impl Bcsr {
+    /// The workload's blocks; a matrix without blocks is put into those of the shape that stores the fewest elements.
+    pub const TIGHTEST: Self = Self { name: "ours/spmm/bcsr", block: None };
+    /// Blocks of 128x64.
+    pub const ROWS_128_BY_64: Self =
+        Self { name: "ours/spmm/bcsr-128x64", block: Some(BlockShape { rows: 128, cols: 64 }) };
+    /// Blocks of 128x16.
+    pub const ROWS_128_BY_16: Self =
+        Self { name: "ours/spmm/bcsr-128x16", block: Some(BlockShape { rows: 128, cols: 16 }) };
+}
 
 impl Implementation<ProductOperands> for Bcsr {
     fn name(&self) -> &'static str {
-        "ours/spmm/bcsr"
+        self.name
     }
 
     fn place(&self) -> Place {
@@ -27,17 +42,19 @@ impl Implementation<ProductOperands> for Bcsr {
 
     fn supports(&self, product: &Product) -> Result<(), Refusal> {
         // Where A has no blocks any shape offered stands for the one that is chosen later.
-        problem(product, product.block().unwrap_or(BlockShape::ALL[0])).check().map_err(Refusal::Ours)
+        let block = self.block.or(product.block()).unwrap_or(BlockShape::ALL[0]);
+        problem(product, block).check().map_err(Refusal::Ours)
     }
 
     fn prepare<'a>(&self, workspace: &'a Workspace<'a, ProductOperands>) -> Result<Box<dyn Prepared + 'a>, BenchError> {
         let operands = workspace.operands();
         with_dtype!(operands.product.dtype, T => with_dtype!(operands.product.c_dtype, U => {
-            if let Some(a) = operands.bcsr_view::<T>() {
+            if let (None, Some(a)) = (self.block, operands.bcsr_view::<T>()) {
                 return prepare::<T, U>(workspace, &a);
             }
             let entries = operands.csr_view::<T>();
-            let blocks = AnyBcsr::from_csr(entries, tightest(entries)).map_err(Error::from)?;
+            let block = self.block.unwrap_or_else(|| tightest(entries));
+            let blocks = AnyBcsr::from_csr(entries, block).map_err(Error::from)?;
             prepare::<T, U>(workspace, &blocks.view())
         }))
     }

@@ -2,7 +2,7 @@
 
 use hopper_sparse::formats::WindowShape;
 use hopper_sparse::ops::auto::AutoPrepared;
-use hopper_sparse::ops::wcsr::{TileWidth, ValueTransport, WcsrChoice, WcsrSpmm};
+use hopper_sparse::ops::wcsr::WcsrSpmm;
 use hopper_sparse::{Element, Error};
 
 use crate::bench::elements::with_dtype;
@@ -17,35 +17,28 @@ use crate::bench::workspace::Workspace;
 pub struct Wcsr {
     name: &'static str,
     window: WindowShape,
-    values: ValueTransport,
 }
 
 impl Wcsr {
     /// Windows of 64 rows, columns by eights.
-    pub const ROWS_64_BY_8: Self = Self::panels("ours/spmm/wcsr-64x8", 64, 8);
+    pub const ROWS_64_BY_8: Self = Self::new("ours/spmm/wcsr-64x8", 64, 8);
     /// Windows of 64 rows, single columns.
-    pub const ROWS_64_BY_1: Self = Self::panels("ours/spmm/wcsr-64x1", 64, 1);
-    /// Windows of 64 rows, single columns, values by entries.
-    pub const ROWS_64_BY_1_ENTRIES: Self =
-        Self { values: ValueTransport::Entries, ..Self::panels("ours/spmm/wcsr-64x1-entries", 64, 1) };
+    pub const ROWS_64_BY_1: Self = Self::new("ours/spmm/wcsr-64x1", 64, 1);
     /// Windows of 128 rows, columns by eights.
-    pub const ROWS_128_BY_8: Self = Self::panels("ours/spmm/wcsr-128x8", 128, 8);
+    pub const ROWS_128_BY_8: Self = Self::new("ours/spmm/wcsr-128x8", 128, 8);
     /// Windows of 128 rows, single columns.
-    pub const ROWS_128_BY_1: Self = Self::panels("ours/spmm/wcsr-128x1", 128, 1);
-    /// Windows of 128 rows, single columns, values by entries.
-    pub const ROWS_128_BY_1_ENTRIES: Self =
-        Self { values: ValueTransport::Entries, ..Self::panels("ours/spmm/wcsr-128x1-entries", 128, 1) };
+    pub const ROWS_128_BY_1: Self = Self::new("ours/spmm/wcsr-128x1", 128, 1);
     /// Windows of 16 rows, columns by eights.
-    pub const ROWS_16_BY_8: Self = Self::panels("ours/spmm/wcsr-16x8", 16, 8);
+    pub const ROWS_16_BY_8: Self = Self::new("ours/spmm/wcsr-16x8", 16, 8);
     /// Windows of 16 rows, single columns.
-    pub const ROWS_16_BY_1: Self = Self::panels("ours/spmm/wcsr-16x1", 16, 1);
+    pub const ROWS_16_BY_1: Self = Self::new("ours/spmm/wcsr-16x1", 16, 1);
     /// Windows of 8 rows, columns by eights.
-    pub const ROWS_8_BY_8: Self = Self::panels("ours/spmm/wcsr-8x8", 8, 8);
+    pub const ROWS_8_BY_8: Self = Self::new("ours/spmm/wcsr-8x8", 8, 8);
     /// Windows of 8 rows, single columns.
-    pub const ROWS_8_BY_1: Self = Self::panels("ours/spmm/wcsr-8x1", 8, 1);
+    pub const ROWS_8_BY_1: Self = Self::new("ours/spmm/wcsr-8x1", 8, 1);
 
-    const fn panels(name: &'static str, rows: usize, group: usize) -> Self {
-        Self { name, window: WindowShape { rows, group }, values: ValueTransport::Panels }
+    const fn new(name: &'static str, rows: usize, group: usize) -> Self {
+        Self { name, window: WindowShape { rows, group } }
     }
 
     fn problem(&self, product: &Product) -> WcsrSpmm {
@@ -70,9 +63,8 @@ impl Wcsr {
         let a = operands.csr_view::<T>();
         let windows = hopper_sparse::formats::Wcsr::from_csr(a, self.window).map_err(Error::from)?;
         let a = windows.view();
-        let choice = WcsrChoice { width: TileWidth::Auto, values: self.values };
         let problem = self.problem(&operands.product);
-        let plan = problem.plan_with(&a, gpu.device().num_multiprocessors(), choice).map_err(Error::from)?;
+        let plan = problem.plan(&a, gpu.device().num_multiprocessors()).map_err(Error::from)?;
         let prepared = AutoPrepared::Wcsr(plan.prepare(gpu.device(), &a)?);
         Ok(Box::new(OurProduct::<_, T, U>::new(workspace, prepared, a.values.len() as u64).with_maps()?))
     }
