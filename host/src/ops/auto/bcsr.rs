@@ -78,7 +78,8 @@ pub(super) fn estimate(problem: &Problem<'_>, block: BlockShape, fit: &Fit) -> R
         .max(Part { seconds: problem.per_worker(fetching).seconds / rate.value, ..fetching });
     let panel_bytes = problem.num_inner as f64 * tile_n * 2.0 * f64::from(kernel.spec.cluster);
     let passes = (panels / (GROUP_BYTES / panel_bytes.max(1.0)).max(1.0)).max(1.0);
-    let memory = problem.a_traffic(bytes as f64, passes) + problem.b_traffic(fit, tile_n * 2.0, panels);
+    let memory =
+        Part::at(problem.a_traffic(bytes as f64, passes) + problem.b_traffic(fit, tile_n * 2.0, panels), MEMORY);
     let lines = if problem.question.b_layout == Layout::RowMajor { 8 } else { 1 };
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
@@ -86,8 +87,8 @@ pub(super) fn estimate(problem: &Problem<'_>, block: BlockShape, fit: &Fit) -> R
         store: problem.store(),
         overlapping: [
             (Bound::Arithmetic, Part::at(operations / busy, TENSOR)),
-            (Bound::Gather, Part::at(l2_bytes / busy, rate)),
-            (Bound::Memory, Part::at(memory, MEMORY)),
+            (Bound::Gather, Part::at(l2_bytes / busy, rate).and(memory.share(by_width(BLOCKS_WAIT, rate_n)))),
+            (Bound::Memory, memory),
             (Bound::Chain, chain),
         ],
     };
