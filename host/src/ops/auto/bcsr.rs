@@ -80,6 +80,9 @@ pub(super) fn estimate(problem: &Problem<'_>, block: BlockShape, fit: &Fit) -> R
     let passes = (panels / (GROUP_BYTES / panel_bytes.max(1.0)).max(1.0)).max(1.0);
     let memory =
         Part::at(problem.a_traffic(bytes as f64, passes) + problem.b_traffic(fit, tile_n * 2.0, panels), MEMORY);
+    let gather = Part::at(l2_bytes / busy, rate);
+    let is_lone = (rate_n, kernel.spec.cluster) == (LONE_TILE, 1);
+    let gather = if is_lone { gather.and(memory.share(BLOCKS_WAIT)) } else { gather };
     let lines = if problem.question.b_layout == Layout::RowMajor { 8 } else { 1 };
     let cost = Cost {
         launch: Part::times(1.0, LAUNCH),
@@ -87,7 +90,7 @@ pub(super) fn estimate(problem: &Problem<'_>, block: BlockShape, fit: &Fit) -> R
         store: problem.store(),
         overlapping: [
             (Bound::Arithmetic, Part::at(operations / busy, TENSOR)),
-            (Bound::Gather, Part::at(l2_bytes / busy, rate).and(memory.share(by_width(BLOCKS_WAIT, rate_n)))),
+            (Bound::Gather, gather),
             (Bound::Memory, memory),
             (Bound::Chain, chain),
         ],

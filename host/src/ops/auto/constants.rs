@@ -47,7 +47,8 @@ const fn predicted(value: f64) -> Constant {
 const BLOCKS: &str = "bench/records/h200/2026-11-30-spmm-blocks.csv";
 const REAL: &str = "bench/records/h200/2026-11-30-real-matrices.csv";
 const SMALL: &str = "bench/records/h200/2026-11-30-small-matrices.csv";
-/// What is derived from look-alikes is of every other matrix in the record, with `SMALL`.
+/// What is derived from look-alikes is of every other matrix in the record, with `SMALL`; windows and CSR of 16 bits of the record as it was
+/// before sums of split windows were faster, which this one supports (`docs/performance/chooser.md` has both).
 const LOOKALIKES: &str = "bench/records/h200/2026-11-30-lookalikes.csv";
 const LOOKALIKES_F32: &str = "bench/records/h200/2026-11-30-lookalikes-f32.csv";
 const LOOKALIKE_BLOCKS: &str = "bench/records/h200/2026-11-30-lookalikes-blocks.csv";
@@ -55,7 +56,7 @@ const LOOKALIKE_BLOCKS_256: &str = "bench/records/h200/2026-12-01-lookalikes-blo
 
 /// Memory to multiprocessors and back, reading and writing both counted, bytes a second: `copy_gbps`.
 pub(super) const MEMORY: Constant = measured(4.197e12, BLOCKS);
-/// A launch behind others, seconds: what the fastest products, of 4.5 us cold and 4.8 warm, leave beside their tiles.
+/// A launch behind others, seconds: what the fastest products, of 4.6 us cold and warm, leave beside their tiles.
 pub(super) const LAUNCH: Constant = measured(4.0e-6, SMALL);
 /// A copy of B with aligned lines, bytes a second, reading and writing both counted: of up to so many lines, and of more.
 pub(super) const COPY: [(usize, Constant); 2] =
@@ -67,10 +68,11 @@ pub(super) const TENSOR: Constant = measured(6.8e14, BLOCKS);
 /// (886 MB in 181 us), luxembourg and ca-GrQc; 8192^3 at 50 % (5.37 GB in 772 us), at least; 64x64 blocks at 10 % (1.93 GB in 205 us).
 pub(super) const BLOCKS_FROM_L2: [(usize, Constant); 3] =
     [(128, measured(4.9e12, REAL)), (256, measured(7.0e12, BLOCKS)), (512, measured(9.4e12, BLOCKS))];
-/// The part of memory's time that fetching from L2 does not hide: with tiles of 256, matrices of finite elements at N = 256. Of the others
-/// the rates have it in them.
-pub(super) const BLOCKS_WAIT: [(usize, Constant); 3] =
-    [(128, measured(0.0, REAL)), (256, measured(0.5, LOOKALIKE_BLOCKS_256)), (512, measured(0.0, BLOCKS))];
+/// The part of memory's time that fetching from L2 does not hide with tiles of [`LONE_TILE`] columns that are no cluster's: finite
+/// elements at N = 256. The rate for such tiles is a cluster's, and the other rates have it in them.
+pub(super) const BLOCKS_WAIT: Constant = measured(0.5, LOOKALIKE_BLOCKS_256);
+/// See [`BLOCKS_WAIT`].
+pub(super) const LONE_TILE: usize = 256;
 /// A block of up to 64 columns that one worker waits for, seconds: mip1, 4156 blocks of 16 columns in one block row.
 pub(super) const BLOCK_TURN: Constant = measured(1.27e-7, LOOKALIKE_BLOCKS);
 /// How many times its share of that rate a worker has alone, at the end of a launch: mip1, 1039 stages of 24 KB in 529 us.
