@@ -75,7 +75,9 @@ impl Registered {
 pub static IMPLEMENTATIONS: &[Registered] = &[
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_bcsr::Bcsr::TIGHTEST),
+    #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_bcsr::Bcsr::ROWS_128_BY_64),
+    #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_bcsr::Bcsr::ROWS_128_BY_16),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::ours_spmm_csr::Csr),
