@@ -17,7 +17,7 @@ use hopper_macros::instruction;
 use super::{FullBarrier, Phase, Shared};
 use crate::ptx::tensor::CachePolicy;
 use crate::ptx::{bulk, mbarrier, memory};
-use crate::warp;
+use crate::{hint, warp};
 
 /// Bytes of a row: a word for each lane.
 pub const ROW_BYTES: u32 = 128;
@@ -130,6 +130,7 @@ impl<const GROUPS: usize> WarpStream<GROUPS> {
     #[instruction]
     pub unsafe fn wait(&mut self, last: u32) {
         while self.arrived <= last {
+            hint::no_unroll();
             let lap = self.arrived / GROUPS as u32;
             let phase = if lap.is_multiple_of(2) { Phase::FIRST } else { Phase::BEFORE_FIRST };
             // SAFETY: the barrier is initialised.
