@@ -207,6 +207,18 @@ impl<const WORDS: usize> LeftFragment<WORDS> {
     }
 }
 
+impl<const WORDS: usize> LeftFragment<WORDS>
+where
+    [u32; WORDS]: RegisterWords,
+{
+    /// The end of the words' life, after the wait for the products that read them: before it, no other operand is computed into
+    /// their registers. Thread. See [`RegisterWords::keep`].
+    #[instruction]
+    pub fn end(self) {
+        self.words.keep();
+    }
+}
+
 impl<const WORDS: usize> InUse for LeftFragment<WORDS>
 where
     [u32; WORDS]: RegisterWords,
