@@ -3,8 +3,8 @@
 use hopper_macros::instruction;
 use seq_macro::seq;
 
-use super::{FullSlot, Major};
-use crate::ptx::wgmma::{self, Mma, RegisterWords, Registers};
+use super::{FullSlot, KMajor, Major};
+use crate::ptx::wgmma::{self, Mma, RegisterWords, Registers, SparseMma};
 
 /// The accumulator of a warp group: 64 rows by `2 * REGISTERS` columns of f32, `REGISTERS` in each thread.
 ///
@@ -217,6 +217,30 @@ where
     }
 }
 
+/// Metadata of sparse left operands, `WORDS` words in each thread; [`SparseMma`] says whose word is what.
+#[derive(Clone, Copy)]
+pub struct Metadata<const WORDS: usize> {
+    words: [u32; WORDS],
+}
+
+impl<const WORDS: usize> Metadata<WORDS> {
+    /// Of these words.
+    #[inline(always)]
+    pub const fn new(words: [u32; WORDS]) -> Self {
+        Self { words }
+    }
+}
+
+impl<const WORDS: usize> InUse for Metadata<WORDS>
+where
+    [u32; WORDS]: RegisterWords,
+{
+    #[instruction]
+    fn tie(&mut self) {
+        self.words.tie();
+    }
+}
+
 /// An accumulator whose products are in flight, and what they read.
 #[must_use = "products in flight must be waited for"]
 pub struct Flight<'a, const REGISTERS: usize, Read> {
@@ -330,6 +354,27 @@ impl<const REGISTERS: usize> Products<'_, REGISTERS> {
         let a = [a.words[first], a.words[first + 1], a.words[first + 2], a.words[first + 3]];
         // SAFETY: the caller's promise.
         unsafe { E::mma_registers::<B>(self.d, a, b.step(step).bits(), self.scale_d) };
+        self.scale_d = 1;
+    }
+
+    /// D += A B over 32 elements of K, A sparse, both in shared memory: of A the 16 stored values at `steps[0]`, of B the 16 elements at
+    /// `steps[1]` and the 16 behind them. Word `word` of the metadata is A's, in the lanes that `SELECTOR` selects. Warp group.
+    ///
+    /// # Safety
+    /// As [`Accumulator::start`], within whose `issue` this is called; `word` is a constant where this is inlined, and the two places
+    /// of a group differ.
+    #[instruction]
+    pub unsafe fn add_sparse<E: SparseMma<REGISTERS>, B: Major, const SELECTOR: u32, const WORDS: usize>(
+        &mut self,
+        a: KMajor,
+        b: B,
+        steps: [u32; 2],
+        metadata: &Metadata<WORDS>,
+        word: usize,
+    ) {
+        let (a, b, word) = (a.step(steps[0]).bits(), b.step(steps[1]).bits(), metadata.words[word]);
+        // SAFETY: the caller's promise.
+        unsafe { E::mma_shared_sparse::<B, SELECTOR>(self.d, a, b, word, self.scale_d) };
         self.scale_d = 1;
     }
 }

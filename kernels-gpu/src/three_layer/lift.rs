@@ -1,0 +1,233 @@
+//! From a tile as it came to two layers that tensor cores can read.
+
+// `seq!` writes an expression out for each index, and for index 0 it says what nobody would write by hand.
+#![allow(clippy::erasing_op, clippy::identity_op)]
+
+use hopper_std::ptx::bits::{dp4a_u32_u32, shf_r_wrap_b32};
+use hopper_std::ptx::fence::fence_proxy_async_shared_cta;
+use hopper_std::ptx::memory::{ld_shared_u32, ld_shared_v2_u32, ld_shared_v4_u32, st_shared_u16, st_shared_v4_u32};
+use hopper_std::ptx::warp::bar_warp_sync;
+use hopper_std::sm90::{Metadata, NamedBarrier, Shared};
+use hopper_std::warp::{broadcast, inclusive_sum, lane_id};
+
+use super::config::{Lifted, Meeting, Values, WTile};
+use super::layout::{ROW_VALUES, SECOND_LAYER, WARP_ROWS, WARPS, free_slots, from_header};
+
+/// Bytes of a row of values.
+const ROW_BYTES: u32 = ROW_VALUES as u32 * 2;
+
+/// Bytes of a warp's rows of values.
+const WARP_BYTES: u32 = WARP_ROWS as u32 * ROW_BYTES;
+
+/// Entries that the lanes of a warp place at once, eight each.
+const PASS: u32 = 32 * 8;
+
+/// What one warp needs to take surplus out of a tile, from stage to stage.
+///
+/// There are two second layers, used in turn. A warp clears its rows of the one that is next once its own products have read them; the
+/// meeting before the products of this stage is then also the one after which every warp may put surplus into the next.
+pub(super) struct Lifter<E> {
+    second: Shared<[Values<E>; 2]>,
+    lifted: Shared<Lifted>,
+    warp: u32,
+    /// The second layer of this stage.
+    turn: u32,
+    /// Whether something was put into the other one.
+    other_is_used: bool,
+}
+
+/// The two layers of a stage.
+#[derive(Clone, Copy)]
+pub(super) struct Layers<E> {
+    /// The metadata: two words of the first layer, then two of the second.
+    pub(super) metadata: Metadata<4>,
+    /// Values of the second layer.
+    pub(super) second: Shared<Values<E>>,
+    /// Whether the second layer has any.
+    pub(super) has_second: bool,
+}
+
+impl<E> Lifter<E> {
+    /// For warp `warp` of those that multiply; with all second layers empty. Warp.
+    ///
+    /// # Safety
+    /// All consumer warps call it, each once; nothing else uses the second layers, nor the place of this warp's lifted values.
+    #[inline(always)]
+    pub(super) unsafe fn new(second: Shared<[Values<E>; 2]>, lifted: Shared<Lifted>, warp: u32) -> Self {
+        let lifter = Self { second, lifted, warp, turn: 0, other_is_used: false };
+        // SAFETY: nobody has used the layers; all consumer warps are here.
+        unsafe {
+            lifter.clear(0);
+            lifter.clear(1);
+            Meeting::SecondLayer.sync();
+        }
+        lifter
+    }
+
+    /// Takes this warp's surplus out of its slots and puts it where it belongs, in any warp's rows of the second layer. Warp.
+    ///
+    /// # Safety
+    /// `tile` has arrived and is as [`layout`](super::layout) says; [`publish`](Self::publish) was called after the last call of this.
+    #[inline(always)]
+    pub(super) unsafe fn lift(&mut self, tile: Shared<WTile<E>>) -> Layers<E> {
+        let second = self.second.at(self.turn);
+        // SAFETY: the words are parts of the tile.
+        unsafe {
+            let words = WTile::metadata(tile).at(self.warp).address() + lane_id() * 8;
+            let [near, far] = ld_shared_v2_u32(words);
+            let entries = WTile::entries(tile);
+            let [all] = ld_shared_u32(entries.at(WARPS as u32).address());
+            if all != 0 {
+                let [word] = ld_shared_u32(entries.at(self.warp).address());
+                let [next] = ld_shared_u32(entries.at(self.warp + 1).address());
+                let ((first, position), (end, _)) = (from_header(word), from_header(next));
+                if first != end {
+                    let values = WTile::values(tile).address() + self.warp * WARP_BYTES;
+                    self.empty_slots(values, [near, far]);
+                    bar_warp_sync();
+                    let distances = entries.at(WARPS as u32 + 1).address();
+                    self.place(distances, first, end - first, position, second.address());
+                }
+            }
+            Layers {
+                metadata: Metadata::new([near, far, near ^ SECOND_LAYER, far ^ SECOND_LAYER]),
+                second,
+                has_second: all != 0,
+            }
+        }
+    }
+
+    /// Copies what is in this warp's free slots to its place for lifted values, in the order of slots, and leaves zeros. Warp.
+    ///
+    /// # Safety
+    /// `values` are this warp's rows; `metadata` is this lane's.
+    #[inline(always)]
+    unsafe fn empty_slots(&self, values: u32, metadata: [u32; 2]) {
+        let lane = lane_id();
+        let (line, column) = (lane / 4, lane % 4);
+        let odd = line % 2;
+        let (near, far) = if odd == 0 { (metadata[0], metadata[1]) } else { (metadata[1], metadata[0]) };
+        let free = free_slots(near) | free_slots(far) << 2;
+        let count = free.count_ones();
+        // SAFETY: the whole warp is here.
+        let before = unsafe { inclusive_sum(count) } - count;
+        let mut to = self.lifted.address() + before * 2;
+        let unit = values + line * ROW_BYTES + (((column + 4 * odd) ^ line) * 16);
+        hopper_std::seq!(P in 0..4 {
+            let address = (unit ^ (P / 2 * 64)) + P % 2 * 8 * ROW_BYTES;
+            // SAFETY: the unit is in this warp's rows, and so many slots have room among the lifted values.
+            unsafe {
+                let [a, b, c, d] = ld_shared_v4_u32(address);
+                let a = empty_group::<{ P % 2 * 16 + P / 2 * 2 }>(free, a, &mut to);
+                let b = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 4 }>(free, b, &mut to);
+                let c = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 8 }>(free, c, &mut to);
+                let d = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 12 }>(free, d, &mut to);
+                st_shared_v4_u32(address, [a, b, c, d]);
+            }
+        });
+    }
+
+    /// Puts the lifted values where their distances lead. Warp.
+    ///
+    /// # Safety
+    /// The warp has lifted at least `count` values; their distances are the nibbles at `distances` from the one of index `first` on, and
+    /// lead from `position` to groups of the layer at `second`.
+    #[inline(always)]
+    unsafe fn place(&self, distances: u32, first: u32, count: u32, position: u32, second: u32) {
+        let mut mine = lane_id() * 8;
+        let mut position = position;
+        let mut pass = 0;
+        while pass < count {
+            let left = if mine < count { count - mine } else { 0 };
+            let (mut nibbles, mut values) = (0, [0; 4]);
+            if left > 0 {
+                // SAFETY: the first of these eight is one of the warp's, and so is one in the second word, where that is read.
+                unsafe {
+                    let (word, shift) = ((first + mine) / 8, (first + mine) % 8 * 4);
+                    let [low] = ld_shared_u32(distances + word * 4);
+                    let reaches_over = shift + if left < 8 { left * 4 } else { 32 } > 32;
+                    let high = if reaches_over { ld_shared_u32(distances + word * 4 + 4)[0] } else { 0 };
+                    nibbles = shf_r_wrap_b32(low, high, shift);
+                    values = ld_shared_v4_u32(self.lifted.address() + mine * 2);
+                }
+            }
+            if left < 8 {
+                nibbles &= (1 << (left * 4)) - 1;
+            }
+            // SAFETY: the whole warp is here; the sum of the distances leads to a group of the layer.
+            unsafe {
+                const ONES: u32 = 0x0101_0101;
+                let even = dp4a_u32_u32(nibbles & 0x0f0f_0f0f, ONES, 0);
+                let sum = dp4a_u32_u32(nibbles >> 4 & 0x0f0f_0f0f, ONES, even);
+                let up_to_mine = inclusive_sum(sum);
+                let mut at = second + (position + up_to_mine - sum) * 4 - 4;
+                position += broadcast(up_to_mine, 31);
+                hopper_std::seq!(I in 0..8 {
+                    if I < left {
+                        let distance = nibbles >> (I * 4) & 0xf;
+                        at += distance * 4;
+                        let second_of_group = if distance == 0 { 2 } else { 0 };
+                        st_shared_u16(at + second_of_group, (values[I / 2] >> (I % 2 * 16)) as u16);
+                    }
+                });
+            }
+            mine += PASS;
+            pass += PASS;
+        }
+    }
+
+    /// Clears this warp's rows of the next stage's second layer, and waits until all consumers have lifted. Warp.
+    ///
+    /// # Safety
+    /// All consumer warps call it, after [`lift`](Self::lift) and when the products of the stage before are done.
+    #[inline(always)]
+    pub(super) unsafe fn publish(&mut self, layers: &Layers<E>) {
+        // SAFETY: this warp's products have read its rows; both conditions are the same in all warps.
+        unsafe {
+            if self.other_is_used {
+                self.clear(self.turn ^ 1);
+            }
+            if layers.has_second || self.other_is_used {
+                fence_proxy_async_shared_cta();
+                Meeting::SecondLayer.sync();
+            }
+        }
+        self.other_is_used = layers.has_second;
+        self.turn ^= 1;
+    }
+
+    /// Writes zeros to this warp's rows of a second layer. Warp.
+    ///
+    /// # Safety
+    /// Nobody uses them.
+    #[inline(always)]
+    unsafe fn clear(&self, turn: u32) {
+        let rows = self.second.at(turn).address() + self.warp * WARP_BYTES + lane_id() * 16;
+        hopper_std::seq!(I in 0..4 {
+            // SAFETY: the units are this warp's.
+            unsafe { st_shared_v4_u32(rows + I * 512, [0; 4]) };
+        });
+    }
+}
+
+/// The two values of a group without those that are in free slots, as bits `BIT` and `BIT + 1` of `free` say; these go to `to`. Thread.
+///
+/// # Safety
+/// There is room for them.
+#[inline(always)]
+unsafe fn empty_group<const BIT: u32>(free: u32, values: u32, to: &mut u32) -> u32 {
+    let mut values = values;
+    if free & 1 << BIT != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { st_shared_u16(*to, values as u16) };
+        *to += 2;
+        values &= 0xffff_0000;
+    }
+    if free & 2 << BIT != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { st_shared_u16(*to, (values >> 16) as u16) };
+        *to += 2;
+        values &= 0xffff;
+    }
+    values
+}
