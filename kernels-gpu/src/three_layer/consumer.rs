@@ -5,9 +5,7 @@
 
 use hopper_std::half::Half;
 use hopper_std::ptx::wgmma::{Registers, SparseMma};
-use hopper_std::sm90::{
-    Accumulator, BlockScope, Consumer, Flight, FullSlot, Initial, Metadata, Products, Shared, WarpGroup,
-};
+use hopper_std::sm90::{Accumulator, BlockScope, Consumer, FullSlot, Metadata, Pending, Products, Shared, WarpGroup};
 use hopper_std::thread;
 
 use super::config::{Arguments, CONSUMER_ROWS, Lifted, Stage, Values, WTile};
@@ -46,27 +44,25 @@ pub(super) unsafe fn consume<
     let mut index = first;
     while index < last {
         let mut sums = Accumulator::<REGISTERS>::zeroed();
-        // SAFETY: the list has a worker's pieces, and each has a tile. The whole warp group is here, as at each stage below, and all
-        // consumers have the same stages; layers are lifted, published and multiplied in turn.
+        // SAFETY: the list has a worker's pieces. The whole warp group is here, as at each stage below, and all consumers have the same
+        // stages; layers are lifted, published and multiplied in turn.
         unsafe {
             let piece = arguments.work.piece(index);
             let (mut tile, end) = arguments.tiles_of(&piece);
-            let slot = ring.wait();
-            let layers = lifter.lift(Stage::w(slot.stage()));
-            lifter.publish(&layers);
-            let mut flight = multiply::<E, REGISTERS, TOKENS>(&mut sums, Initial::Zero, slot, layers, consumer);
-            tile += 1;
+            let mut pending = sums.begin::<InFlight<E, TOKENS>>();
             while tile < end {
                 let slot = ring.wait();
                 let layers = lifter.lift(Stage::w(slot.stage()));
-                let (done, _) = flight.wait();
-                done.release();
+                if let Some((done, _)) = pending.wait_all() {
+                    done.release();
+                }
                 lifter.publish(&layers);
-                flight = multiply::<E, REGISTERS, TOKENS>(&mut sums, Initial::Kept, slot, layers, consumer);
+                multiply::<E, REGISTERS, TOKENS>(&mut pending, slot, &layers, consumer);
                 tile += 1;
             }
-            let (done, _) = flight.wait();
-            done.release();
+            if let Some((done, _)) = pending.wait_all() {
+                done.release();
+            }
             if piece.part == 0 {
                 add_residual::<E, REGISTERS>(arguments, &piece, warp, &mut sums);
             }
@@ -76,31 +72,33 @@ pub(super) unsafe fn consume<
     }
 }
 
-/// Issues sums += W X^T over 128 columns. Warp group.
+/// Issues sums += W X^T over 128 columns, a group for each layer. Warp group.
 ///
 /// # Safety
-/// As [`Accumulator::start`]; the layers are published, and the second one is not written before the wait.
+/// As [`Pending::multiply_more`]; the layers are published, and the second one is not written before the wait.
 #[inline(always)]
 unsafe fn multiply<E: SparseMma<REGISTERS>, const REGISTERS: usize, const TOKENS: usize>(
-    sums: &mut Accumulator<REGISTERS>,
-    initial: Initial,
+    pending: &mut Pending<'_, REGISTERS, InFlight<E, TOKENS>>,
     slot: FullSlot<Stage<E, TOKENS>, BlockScope>,
-    layers: Layers<E>,
+    layers: &Layers<E>,
     consumer: u32,
-) -> Flight<'_, REGISTERS, InFlight<E, TOKENS>>
-where
+) where
     [f32; REGISTERS]: Registers,
 {
+    let read = (slot, layers.metadata);
     // SAFETY: the caller's promise.
     unsafe {
-        sums.start(initial, (slot, layers.metadata), |products, (slot, metadata)| {
+        pending.multiply_more(&read, |products, (slot, metadata)| {
             let first = WTile::values(Stage::w(slot.stage()));
             multiply_layer::<E, REGISTERS, TOKENS, 0>(products, slot, first, metadata, consumer);
-            if layers.has_second {
+        });
+        if layers.has_second {
+            pending.multiply_more(&read, |products, (slot, metadata)| {
                 multiply_layer::<E, REGISTERS, TOKENS, 2>(products, slot, layers.second, metadata, consumer);
-            }
-        })
+            });
+        }
     }
+    pending.keep(read);
 }
 
 /// The products of a layer, whose words of metadata are `WORD` and the one after it.

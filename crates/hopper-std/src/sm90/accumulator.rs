@@ -148,6 +148,31 @@ where
     }
 }
 
+impl<const REGISTERS: usize, Read: InUse> Pending<'_, REGISTERS, Read>
+where
+    [f32; REGISTERS]: Registers,
+{
+    /// Keeps what the products read that [`multiply_more`](Self::multiply_more) has issued, until the next wait.
+    #[inline(always)]
+    pub fn keep(&mut self, read: Read) {
+        self.in_flight = Some(read);
+    }
+
+    /// Waits for all products, and gives back what was [kept](Self::keep); the series goes on. Warp group.
+    ///
+    /// # Safety
+    /// All warps of the warp group call it together.
+    #[instruction]
+    pub unsafe fn wait_all(&mut self) -> Option<Read> {
+        // SAFETY: the caller's promise.
+        unsafe { wgmma::wgmma_wait_group::<0>() };
+        self.accumulator.registers.tie();
+        let mut read = self.in_flight.take()?;
+        read.tie();
+        Some(read)
+    }
+}
+
 /// What becomes of an accumulator's former value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
