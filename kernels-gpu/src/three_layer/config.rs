@@ -60,8 +60,8 @@ pub struct Lifted {
 pub struct Smem<E, const TOKENS: usize, const STAGES: usize> {
     /// The ring.
     pub stages: [Stage<E, TOKENS>; STAGES],
-    /// The second layer of a stage and of the next one; zeros where nothing is put.
-    pub second: [Values<E>; 2],
+    /// The second layers of a stage, of the next one and of the one before; zeros where nothing is put.
+    pub second: [Values<E>; 3],
     /// For each warp.
     pub lifted: [Lifted; WARPS],
     /// The ring's barriers.

@@ -30,7 +30,7 @@ pub(super) unsafe fn consume<
 >(
     arguments: &Arguments,
     warp_group: WarpGroup,
-    second: Shared<[Values<E>; 2]>,
+    second: Shared<[Values<E>; 3]>,
     lifted: Shared<[Lifted; WARPS]>,
     mut ring: Consumer<Stage<E, TOKENS>, STAGES, BlockScope>,
 ) where

@@ -173,14 +173,14 @@ macro_rules! kernels {
 }
 
 kernels! {
-    three_layer_bf16_n8 THREE_LAYER_BF16_N8: Bf16, 8 tokens, 7 stages;
-    three_layer_bf16_n16 THREE_LAYER_BF16_N16: Bf16, 16 tokens, 7 stages;
-    three_layer_bf16_n32 THREE_LAYER_BF16_N32: Bf16, 32 tokens, 6 stages;
+    three_layer_bf16_n8 THREE_LAYER_BF16_N8: Bf16, 8 tokens, 6 stages;
+    three_layer_bf16_n16 THREE_LAYER_BF16_N16: Bf16, 16 tokens, 6 stages;
+    three_layer_bf16_n32 THREE_LAYER_BF16_N32: Bf16, 32 tokens, 5 stages;
     three_layer_bf16_n64 THREE_LAYER_BF16_N64: Bf16, 64 tokens, 4 stages;
     three_layer_bf16_n128 THREE_LAYER_BF16_N128: Bf16, 128 tokens, 3 stages;
-    three_layer_f16_n8 THREE_LAYER_F16_N8: F16, 8 tokens, 7 stages;
-    three_layer_f16_n16 THREE_LAYER_F16_N16: F16, 16 tokens, 7 stages;
-    three_layer_f16_n32 THREE_LAYER_F16_N32: F16, 32 tokens, 6 stages;
+    three_layer_f16_n8 THREE_LAYER_F16_N8: F16, 8 tokens, 6 stages;
+    three_layer_f16_n16 THREE_LAYER_F16_N16: F16, 16 tokens, 6 stages;
+    three_layer_f16_n32 THREE_LAYER_F16_N32: F16, 32 tokens, 5 stages;
     three_layer_f16_n64 THREE_LAYER_F16_N64: F16, 64 tokens, 4 stages;
     three_layer_f16_n128 THREE_LAYER_F16_N128: F16, 128 tokens, 3 stages;
 }

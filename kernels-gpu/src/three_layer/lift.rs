@@ -22,18 +22,19 @@ const WARP_BYTES: u32 = WARP_ROWS as u32 * ROW_BYTES;
 /// Entries that the lanes of a warp place at once, eight each.
 const PASS: u32 = 32 * 8;
 
-/// What one warp needs to take surplus out of a tile, from stage to stage.
+/// What one warp needs to take surplus out of tiles, from stage to stage.
 ///
-/// There are two second layers, used in turn. A warp clears its rows of the one that is next once its own products have read them; the
-/// meeting before the products of this stage is then also the one after which every warp may put surplus into the next.
+/// There are three second layers, used in turn. When all warps have met before the products of a stage, those of the stage before are
+/// done: each warp clears its rows of that one's second layer, and at the next meeting it is ready for the stage after next.
 pub(super) struct Lifter<E> {
-    second: Shared<[Values<E>; 2]>,
+    /// The second layers: of this stage, of the next, and of the one before.
+    second: [Shared<Values<E>>; 3],
     lifted: Shared<Lifted>,
     warp: u32,
-    /// The second layer of this stage.
-    turn: u32,
-    /// Whether something was put into the other one.
-    other_is_used: bool,
+    /// Whether the stage before has put something into its second layer.
+    last_is_used: bool,
+    /// Whether rows were cleared since the last meeting.
+    cleared: bool,
 }
 
 /// The two layers of a stage.
@@ -53,15 +54,17 @@ impl<E> Lifter<E> {
     /// # Safety
     /// All consumer warps call it, each once; nothing else uses the second layers, nor the place of this warp's lifted values.
     #[inline(always)]
-    pub(super) unsafe fn new(second: Shared<[Values<E>; 2]>, lifted: Shared<Lifted>, warp: u32) -> Self {
-        let lifter = Self { second, lifted, warp, turn: 0, other_is_used: false };
-        // SAFETY: nobody has used the layers; all consumer warps are here.
+    pub(super) unsafe fn new(second: Shared<[Values<E>; 3]>, lifted: Shared<Lifted>, warp: u32) -> Self {
+        let second = [second.at(0), second.at(1), second.at(2)];
+        // SAFETY: nobody has used the layers nor the place; all consumer warps are here.
         unsafe {
-            lifter.clear(0);
-            lifter.clear(1);
+            clear(second[0].address() + warp * WARP_BYTES);
+            clear(second[1].address() + warp * WARP_BYTES);
+            clear(second[2].address() + warp * WARP_BYTES);
+            clear(lifted.address());
             Meeting::SecondLayer.sync();
         }
-        lifter
+        Self { second, lifted, warp, last_is_used: false, cleared: false }
     }
 
     /// Takes this warp's surplus out of its slots and puts it where it belongs, in any warp's rows of the second layer. Warp.
@@ -70,7 +73,7 @@ impl<E> Lifter<E> {
     /// `tile` has arrived and is as [`layout`](super::layout) says; [`publish`](Self::publish) was called after the last call of this.
     #[inline(always)]
     pub(super) unsafe fn lift(&mut self, tile: Shared<WTile<E>>) -> Layers<E> {
-        let second = self.second.at(self.turn);
+        let second = self.second[0];
         // SAFETY: the words are parts of the tile.
         unsafe {
             let words = WTile::metadata(tile).at(self.warp).address() + lane_id() * 8;
@@ -176,38 +179,40 @@ impl<E> Lifter<E> {
         }
     }
 
-    /// Clears this warp's rows of the next stage's second layer, and waits until all consumers have lifted. Warp.
+    /// Waits until all consumers have lifted, and clears this warp's rows of the second layer of the stage before. Warp.
     ///
     /// # Safety
     /// All consumer warps call it, after [`lift`](Self::lift) and when the products of the stage before are done.
     #[inline(always)]
     pub(super) unsafe fn publish(&mut self, layers: &Layers<E>) {
-        // SAFETY: this warp's products have read its rows; both conditions are the same in all warps.
-        unsafe {
-            if self.other_is_used {
-                self.clear(self.turn ^ 1);
-            }
-            if layers.has_second || self.other_is_used {
+        let [current, next, last] = self.second;
+        if layers.has_second || self.last_is_used || self.cleared {
+            // SAFETY: all consumers come to the same decision, and have waited for their products.
+            unsafe {
                 fence_proxy_async_shared_cta();
                 Meeting::SecondLayer.sync();
+                if self.last_is_used {
+                    clear(last.address() + self.warp * WARP_BYTES);
+                }
             }
         }
-        self.other_is_used = layers.has_second;
-        self.turn ^= 1;
+        self.cleared = self.last_is_used;
+        self.last_is_used = layers.has_second;
+        self.second = [next, last, current];
     }
+}
 
-    /// Writes zeros to this warp's rows of a second layer. Warp.
-    ///
-    /// # Safety
-    /// Nobody uses them.
-    #[inline(always)]
-    unsafe fn clear(&self, turn: u32) {
-        let rows = self.second.at(turn).address() + self.warp * WARP_BYTES + lane_id() * 16;
-        hopper_std::seq!(I in 0..4 {
-            // SAFETY: the units are this warp's.
-            unsafe { st_shared_v4_u32(rows + I * 512, [0; 4]) };
-        });
-    }
+/// Writes zeros to a warp's rows of a layer, or to as many bytes at `address`. Warp.
+///
+/// # Safety
+/// Nobody uses them.
+#[inline(always)]
+unsafe fn clear(address: u32) {
+    const { assert!(WARP_BYTES == 4 * 512 && size_of::<Lifted>() == WARP_BYTES as usize) };
+    hopper_std::seq!(I in 0..4 {
+        // SAFETY: the units are within the bytes.
+        unsafe { st_shared_v4_u32(address + lane_id() * 16 + I * 512, [0; 4]) };
+    });
 }
 
 /// The two values of a group without those that are in free slots, as bits `BIT` and `BIT + 1` of `free` say; these go to `to`. Thread.

@@ -35,7 +35,7 @@
 //!                                                       copy what is in free slots to a list, leave zeros
 //!                                                       running sums of distances: place the list's values in S2
 //!                                                   wait for the products of the tile before, release its slot
-//!                                                   clear S2 of the next tile; meet
+//!                                                   meet; clear S2 of the tile before
 //!                                                   D += S1 X^T, D += S2 X^T
 //!                                               D += R X^T in the row block's first part; store or put aside
 //! ```
