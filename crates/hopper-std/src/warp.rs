@@ -3,7 +3,7 @@
 use hopper_macros::instruction;
 
 use crate::ptx::special;
-use crate::ptx::warp::{shfl_sync_bfly, shfl_sync_idx, shfl_sync_up, vote_sync_ballot};
+use crate::ptx::warp::{shfl_sync_bfly, shfl_sync_idx, shfl_sync_up_or_zero, vote_sync_ballot};
 
 /// This thread's lane, 0 to 31.
 #[instruction]
@@ -38,12 +38,10 @@ pub unsafe fn any(predicate: bool) -> bool {
 /// All 32 lanes call it together.
 #[instruction]
 pub unsafe fn inclusive_sum(value: u32) -> u32 {
-    let (lane, mut sum) = (lane_id(), value);
-    let mut distance = 1;
+    let (mut sum, mut distance) = (value, 1);
     while distance < 32 {
         // SAFETY: the caller's promise.
-        let before = unsafe { shfl_sync_up(sum, distance) };
-        sum += select(lane >= distance, before, 0);
+        sum += unsafe { shfl_sync_up_or_zero(sum, distance) };
         distance *= 2;
     }
     sum

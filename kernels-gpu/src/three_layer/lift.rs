@@ -3,9 +3,11 @@
 // `seq!` writes an expression out for each index, and for index 0 it says what nobody would write by hand.
 #![allow(clippy::erasing_op, clippy::identity_op)]
 
-use hopper_std::ptx::bits::{dp4a_u32_u32, shf_r_wrap_b32};
+use hopper_std::ptx::bits::{dp4a_u32_u32, prmt_b32, shf_r_wrap_b32};
 use hopper_std::ptx::fence::fence_proxy_async_shared_cta;
-use hopper_std::ptx::memory::{ld_shared_u32, ld_shared_v2_u32, ld_shared_v4_u32, st_shared_u16, st_shared_v4_u32};
+use hopper_std::ptx::memory::{
+    ld_shared_u32, ld_shared_v2_u32, ld_shared_v4_u32, st_shared_u16, st_shared_u16_if, st_shared_v4_u32,
+};
 use hopper_std::ptx::warp::bar_warp_sync;
 use hopper_std::sm90::{Metadata, NamedBarrier, Shared};
 use hopper_std::warp::{broadcast, inclusive_sum, lane_id};
@@ -110,7 +112,8 @@ impl<E> Lifter<E> {
         let (line, column) = (lane / 4, lane % 4);
         let odd = line % 2;
         let (near, far) = if odd == 0 { (metadata[0], metadata[1]) } else { (metadata[1], metadata[0]) };
-        let free = free_slots(near) | free_slots(far) << 2;
+        let words = [free_slots(near), free_slots(far)];
+        let free = words[0] | words[1] << 2;
         let count = free.count_ones();
         // SAFETY: the whole warp is here.
         let before = unsafe { inclusive_sum(count) } - count;
@@ -118,13 +121,14 @@ impl<E> Lifter<E> {
         let unit = values + line * ROW_BYTES + (((column + 4 * odd) ^ line) * 16);
         hopper_std::seq!(P in 0..4 {
             let address = (unit ^ (P / 2 * 64)) + P % 2 * 8 * ROW_BYTES;
+            let word = words[P / 2];
             // SAFETY: the unit is in this warp's rows, and so many slots have room among the lifted values.
             unsafe {
                 let [a, b, c, d] = ld_shared_v4_u32(address);
-                let a = empty_group::<{ P % 2 * 16 + P / 2 * 2 }>(free, a, &mut to);
-                let b = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 4 }>(free, b, &mut to);
-                let c = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 8 }>(free, c, &mut to);
-                let d = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 12 }>(free, d, &mut to);
+                let a = empty_group::<{ P % 2 * 16 + P / 2 * 2 }, { P % 2 * 4 }>(free, word, a, &mut to);
+                let b = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 4 }, { P % 2 * 4 + 1 }>(free, word, b, &mut to);
+                let c = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 8 }, { P % 2 * 4 + 2 }>(free, word, c, &mut to);
+                let d = empty_group::<{ P % 2 * 16 + P / 2 * 2 + 12 }, { P % 2 * 4 + 3 }>(free, word, d, &mut to);
                 st_shared_v4_u32(address, [a, b, c, d]);
             }
         });
@@ -215,24 +219,30 @@ unsafe fn clear(address: u32) {
     });
 }
 
-/// The two values of a group without those that are in free slots, as bits `BIT` and `BIT + 1` of `free` say; these go to `to`. Thread.
+/// The two values of a group without those that are in free slots; these go to `to`. Bits `BIT` and `BIT + 1` of `free` say which, and
+/// those of nibble `NIBBLE` of `free_of_word`. Thread.
+///
+/// There is no branch, and the mask is bytes of signs: two instructions for what would be six with conditions.
 ///
 /// # Safety
 /// There is room for them.
 #[inline(always)]
-unsafe fn empty_group<const BIT: u32>(free: u32, values: u32, to: &mut u32) -> u32 {
-    let mut values = values;
-    if free & 1 << BIT != 0 {
-        // SAFETY: the caller's promise.
-        unsafe { st_shared_u16(*to, values as u16) };
-        *to += 2;
-        values &= 0xffff_0000;
+unsafe fn empty_group<const BIT: u32, const NIBBLE: u32>(
+    free: u32,
+    free_of_word: u32,
+    values: u32,
+    to: &mut u32,
+) -> u32 {
+    let (first, second) = (free & 1 << BIT, free & 2 << BIT);
+    // SAFETY: the caller's promise.
+    unsafe {
+        st_shared_u16_if(first, *to, values as u16);
+        *to += (first >> BIT) * 2;
+        st_shared_u16_if(second, *to, (values >> 16) as u16);
+        *to += second >> BIT;
+        // The nibble's bits as the signs of byte NIBBLE / 2.
+        let shift = if NIBBLE % 2 == 0 { 7 } else { 3 };
+        let signs = (8 + NIBBLE / 2) * 0x11 | (12 + NIBBLE / 2) * 0x1100;
+        values & !prmt_b32(free_of_word << shift, free_of_word << (shift - 1), signs)
     }
-    if free & 2 << BIT != 0 {
-        // SAFETY: the caller's promise.
-        unsafe { st_shared_u16(*to, (values >> 16) as u16) };
-        *to += 2;
-        values &= 0xffff;
-    }
-    values
 }
