@@ -9,7 +9,7 @@ use std::cell::Cell;
 use hopper_sparse::formats::{Csr, DenseView, DenseViewMut, ThreeLayer, ThreeLayerStatistics};
 use hopper_sparse::ops::three_layer::ThreeLayerPlan;
 use hopper_sparse::sim::{Mode, Schedule};
-use hopper_sparse::{Dtype as ElementType, Element, HalfElement, Result, bf16, f16};
+use hopper_sparse::{HalfElement, Result, bf16, f16};
 use kernels_gpu::three_layer::{CONFIGURATIONS, Dtype};
 use suite::Specials;
 use suite::linear::{self, Bias, MASKS, Mask, Problem, Runner, SHAPES};
@@ -32,8 +32,10 @@ impl InSimulator {
     fn new(schedules: Schedules, multiprocessors: u32) -> Self {
         Self { schedules, multiprocessors, kernel: None, parts: Cell::new(0), seen: Cell::new([0; 3]) }
     }
+}
 
-    fn multiply_half<T: HalfElement>(
+impl Runner for InSimulator {
+    fn multiply<T: HalfElement>(
         &self,
         weights: &Csr<T>,
         x: DenseView<'_, T>,
@@ -54,48 +56,6 @@ impl InSimulator {
         let report = device.report();
         assert!(report.findings.is_empty(), "{:?}: {report}", device.schedule());
         Ok(())
-    }
-}
-
-/// The same elements as those of type `U`, which is `T`.
-fn same<T: Element, U: Element>(elements: &[T]) -> &[U] {
-    assert_eq!(T::DTYPE, U::DTYPE);
-    bytemuck::cast_slice(elements)
-}
-
-impl Runner for InSimulator {
-    fn multiply<T: Element>(
-        &self,
-        weights: &Csr<T>,
-        x: DenseView<'_, T>,
-        bias: Option<&[T]>,
-        y: &mut DenseViewMut<'_, T>,
-    ) -> Result<()> {
-        match T::DTYPE {
-            ElementType::Bf16 => self.multiply_as::<T, bf16>(weights, x, bias, y),
-            _ => self.multiply_as::<T, f16>(weights, x, bias, y),
-        }
-    }
-}
-
-impl InSimulator {
-    fn multiply_as<T: Element, U: HalfElement>(
-        &self,
-        weights: &Csr<T>,
-        x: DenseView<'_, T>,
-        bias: Option<&[T]>,
-        y: &mut DenseViewMut<'_, T>,
-    ) -> Result<()> {
-        let weights = weights.with_values(same::<T, U>(weights.values()).to_vec())?;
-        let x =
-            DenseView::try_new(same::<T, U>(x.data()), x.num_rows(), x.num_cols(), x.leading_dimension(), x.layout())?;
-        let (rows, cols, leading, layout) = {
-            let y = y.as_view();
-            (y.num_rows(), y.num_cols(), y.leading_dimension(), y.layout())
-        };
-        let data = bytemuck::cast_slice_mut::<T, U>(y.data_mut());
-        let mut y = DenseViewMut::try_new(data, rows, cols, leading, layout)?;
-        self.multiply_half(&weights, x, bias.map(same::<T, U>), &mut y)
     }
 }
 

@@ -77,7 +77,7 @@ pub const fn from_header(word: u32) -> (u32, u32) {
 #[inline(always)]
 pub const fn piece(lane: u32, piece: u32) -> (u32, u32) {
     let (line, column) = (lane / 4, lane % 4);
-    (line + piece % 2 * 8, column + 4 * ((line ^ piece / 2) % 2))
+    (line + piece % 2 * 8, column + 4 * ((line ^ (piece / 2)) % 2))
 }
 
 /// Which word of which lane holds the codes of unit `unit` of row `row` of a warp, and from which bit on: four of four bits.

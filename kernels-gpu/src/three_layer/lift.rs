@@ -1,7 +1,7 @@
 //! From a tile as it came to two layers that tensor cores can read.
 
 // `seq!` writes an expression out for each index, and for index 0 it says what nobody would write by hand.
-#![allow(clippy::erasing_op, clippy::identity_op)]
+#![allow(clippy::erasing_op, clippy::identity_op, clippy::eq_op)]
 
 use hopper_std::ptx::bits::{dp4a_u32_u32, prmt_b32, shf_r_wrap_b32};
 use hopper_std::ptx::fence::fence_proxy_async_shared_cta;
@@ -145,7 +145,7 @@ impl<E> Lifter<E> {
         let mut position = position;
         let mut pass = 0;
         while pass < count {
-            let left = if mine < count { count - mine } else { 0 };
+            let left = count.saturating_sub(mine);
             let (mut nibbles, mut values) = (0, [0; 4]);
             if left > 0 {
                 // SAFETY: the first of these eight is one of the warp's, and so is one in the second word, where that is read.
@@ -241,8 +241,8 @@ unsafe fn empty_group<const BIT: u32, const NIBBLE: u32>(
         st_shared_u16_if(second, *to, (values >> 16) as u16);
         *to += second >> BIT;
         // The nibble's bits as the signs of byte NIBBLE / 2.
-        let shift = if NIBBLE % 2 == 0 { 7 } else { 3 };
-        let signs = (8 + NIBBLE / 2) * 0x11 | (12 + NIBBLE / 2) * 0x1100;
+        let shift = if NIBBLE.is_multiple_of(2) { 7 } else { 3 };
+        let signs = (8 + NIBBLE / 2) * 0x11 + (12 + NIBBLE / 2) * 0x1100;
         values & !prmt_b32(free_of_word << shift, free_of_word << (shift - 1), signs)
     }
 }
