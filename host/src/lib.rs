@@ -21,6 +21,6 @@ pub mod sim;
 #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only `gpu` describes more than the products need"))]
 mod tensor_map;
 
-pub use element::{Accumulator, Dtype, Element};
+pub use element::{Accumulator, Dtype, Element, HalfElement};
 pub use error::{Error, Result};
 pub use half::{bf16, f16};

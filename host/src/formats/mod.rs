@@ -10,6 +10,7 @@ mod dense;
 mod error;
 mod heads;
 mod rows;
+mod three_layer;
 mod wcsr;
 
 pub use any_bcsr::AnyBcsr;
@@ -29,5 +30,6 @@ pub use error::{Axis, FormatError};
 pub(crate) use heads::heads_accessors;
 pub use heads::{Heads, HeadsAxis, HeadsLayout, HeadsShape, HeadsStrides, HeadsView, HeadsViewMut};
 pub(crate) use rows::accumulate;
+pub use three_layer::{ThreeLayer, ThreeLayerParts, ThreeLayerStatistics, TileFault};
 pub(crate) use wcsr::GroupSet;
 pub use wcsr::{PANEL_COLS, RowOrder, Wcsr, WcsrPattern, WcsrView, WindowShape, WindowStatistics};
