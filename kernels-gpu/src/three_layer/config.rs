@@ -89,7 +89,7 @@ hopper_std::named_barriers! {
 /// | `residual_offsets` | where the residual of each row begins, for each [`RESIDUAL_COLS`](super::layout::RESIDUAL_COLS) columns |
 /// | `residual` | column and value of each element |
 /// | `x`, `x_leading_dimension` | X, for the residual |
-/// | `pieces`, `piece_offsets` | [`Work`] |
+/// | `pieces`, `pieces_per_worker` | [`Work`] |
 /// | `policy` | what L2 does with the tiles |
 /// | `y` and all that follow | [`Output`] |
 ///

@@ -38,11 +38,10 @@ pub(super) unsafe fn consume<
 {
     let consumer = warp_group.index() - 1;
     let warp = consumer * 4 + warp_group.warp();
-    // SAFETY: all consumer warps are here, each with a place of its own; the block's worker has pieces.
-    let (mut lifter, (first, last)) =
-        unsafe { (Lifter::new(second, lifted.at(warp), warp), arguments.work.pieces_of(thread::block_idx_x())) };
-    let mut index = first;
-    while index < last {
+    // SAFETY: all consumer warps are here, each with a place of its own.
+    let mut lifter = unsafe { Lifter::new(second, lifted.at(warp), warp) };
+    let mut index = arguments.work.first(thread::block_idx_x());
+    loop {
         let mut sums = Accumulator::<REGISTERS>::zeroed();
         // SAFETY: the list has a worker's pieces. The whole warp group is here, as at each stage below, and all consumers have the same
         // stages; layers are lifted, published and multiplied in turn.
@@ -67,6 +66,9 @@ pub(super) unsafe fn consume<
                 add_residual::<E, REGISTERS>(arguments, &piece, warp, &mut sums);
             }
             finish::<E, REGISTERS>(&arguments.output, &piece, warp, &mut sums);
+            if piece.behind == 0 {
+                break;
+            }
         }
         index += 1;
     }

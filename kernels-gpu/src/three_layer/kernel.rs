@@ -84,7 +84,7 @@ macro_rules! kernels {
                     x: *const u8,
                     x_leading_dimension: u64,
                     pieces: GlobalArray<[u32; 4]>,
-                    piece_offsets: GlobalArray<u32>,
+                    pieces_per_worker: u32,
                     policy: CachePolicy,
                     y: *mut u8,
                     leading_dimension: u64,
@@ -96,7 +96,7 @@ macro_rules! kernels {
                     slots: u32,
                     row_blocks: u32,
                 ) {
-                    let work = Work { pieces, offsets: piece_offsets };
+                    let work = Work { pieces, stride: pieces_per_worker };
                     let output = Output {
                         y,
                         leading_dimension,
@@ -153,7 +153,7 @@ macro_rules! kernels {
                             x,
                             x_leading_dimension,
                             work.pieces,
-                            work.offsets,
+                            work.stride,
                             policy,
                             y,
                             leading_dimension,

@@ -21,9 +21,8 @@ pub(super) unsafe fn produce<E: Half, const TOKENS: usize, const STAGES: usize>(
     map_x.prefetch();
     let first_token = (thread::block_idx_y() * TOKENS as u32) as i32;
     let x_bytes = (BOXES * <XTile<E, TOKENS> as TileShape>::BYTES) as u32;
-    // SAFETY: the block's worker has pieces.
-    let (mut index, last) = unsafe { arguments.work.pieces_of(thread::block_idx_x()) };
-    while index < last {
+    let mut index = arguments.work.first(thread::block_idx_x());
+    loop {
         // SAFETY: the list has a worker's pieces.
         let piece = unsafe { arguments.work.piece(index) };
         let (first, end) = arguments.tiles_of(&piece);
@@ -50,6 +49,9 @@ pub(super) unsafe fn produce<E: Half, const TOKENS: usize, const STAGES: usize>(
             }
             begin = next;
             tile += 1;
+        }
+        if piece.behind == 0 {
+            break;
         }
         index += 1;
     }

@@ -20,7 +20,6 @@ pub(super) struct Lists {
     pub(super) residual_offsets: DevicePtr,
     pub(super) residual: DevicePtr,
     pub(super) pieces: DevicePtr,
-    pub(super) piece_offsets: DevicePtr,
 }
 
 /// The words of all tiles; where there is none, zeros for the tensor map of an X that has no column.
@@ -64,7 +63,7 @@ impl ThreeLayerPlan {
                 residual: lists.residual.array(),
                 x: operands.x.address.as_mut_ptr(),
                 x_leading_dimension: operands.x.shape.leading_dimension as u64,
-                work: Work { pieces: lists.pieces.array(), offsets: lists.piece_offsets.array() },
+                work: Work { pieces: lists.pieces.array(), stride: self.pieces.stride() },
                 policy,
                 output: operands.output(&self.pieces, workspace, counters),
             }

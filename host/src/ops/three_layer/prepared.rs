@@ -26,7 +26,6 @@ pub struct ThreeLayerPrepared<T> {
     residual_offsets: DeviceBuffer<u32>,
     residual: DeviceBuffer<u32>,
     pieces: DeviceBuffer<[u32; 8]>,
-    piece_offsets: DeviceBuffer<u32>,
     /// The map of X, by address and leading dimension.
     maps: Kept<(DevicePtr, usize), TensorMaps<1>>,
     /// Parts and counters, by stream: launches on one stream follow one another.
@@ -61,7 +60,6 @@ impl ThreeLayerPlan {
             residual_offsets: DeviceBuffer::from_slice(device, weights.residual_offsets())?,
             residual: DeviceBuffer::from_slice(device, weights.residual())?,
             pieces: DeviceBuffer::from_slice(device, &self.pieces.to_words())?,
-            piece_offsets: DeviceBuffer::from_slice(device, &self.pieces.offsets)?,
             maps: Kept::default(),
             parts: Kept::default(),
             element: PhantomData,
@@ -82,7 +80,7 @@ impl<T: HalfElement> ThreeLayerPrepared<T> {
 
     /// Device memory held, in bytes; each stream that launches takes [`ThreeLayerPlan::workspace_bytes`] and some counters beside it.
     pub fn num_bytes(&self) -> usize {
-        let pieces = self.pieces.num_bytes() + self.piece_offsets.num_bytes();
+        let pieces = self.pieces.num_bytes();
         let residual = self.residual.num_bytes() + self.residual_offsets.num_bytes();
         self.tiles.num_bytes() + self.tile_offsets.num_bytes() + residual + pieces
     }
@@ -142,7 +140,7 @@ impl<T: HalfElement> ThreeLayerPrepared<T> {
             DevicePtr::of(arguments.x),
             arguments.x_leading_dimension,
             lists.pieces,
-            lists.piece_offsets,
+            arguments.work.stride,
             arguments.policy.0,
             DevicePtr::of(output.y),
             output.leading_dimension,
@@ -166,7 +164,6 @@ impl<T: HalfElement> ThreeLayerPrepared<T> {
             residual_offsets: self.residual_offsets.ptr(),
             residual: self.residual.ptr(),
             pieces: self.pieces.ptr(),
-            piece_offsets: self.piece_offsets.ptr(),
         }
     }
 

@@ -46,7 +46,6 @@ impl ThreeLayerPlan {
             residual_offsets: memory.upload("residual offsets", weights.residual_offsets()),
             residual: memory.upload("residual", weights.residual()),
             pieces: memory.upload("pieces", &self.pieces.to_words()),
-            piece_offsets: memory.upload("piece offsets", &self.pieces.offsets),
         };
         // NaN: a part that nobody wrote must be seen.
         let workspace = memory.upload("workspace", &vec![f32::NAN; self.workspace_bytes() / size_of::<f32>()]);
