@@ -8,6 +8,7 @@ use crate::io::IoError;
 use crate::ops::PlanError;
 use crate::ops::attention::AttentionError;
 use crate::ops::attention::blocks::KeyListError;
+use crate::prune::PruneError;
 
 /// Everything that this library can refuse or fail at.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub enum Error {
     Io(IoError),
     /// A generated matrix was specified badly, or does not fit memory.
     Generate(GeneratorError),
+    /// Weights could not be pruned as asked.
+    Prune(PruneError),
     /// A problem was posed that no plan serves.
     Plan(PlanError),
     /// A problem of attention that no plan serves, or a tensor that is not the problem's.
@@ -40,6 +43,7 @@ impl fmt::Display for Error {
             Self::Format(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
             Self::Generate(error) => error.fmt(f),
+            Self::Prune(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
             Self::Attention(error) => error.fmt(f),
             #[cfg(feature = "gpu")]
@@ -56,6 +60,7 @@ impl std::error::Error for Error {
             Self::Format(error) => error.source(),
             Self::Io(error) => error.source(),
             Self::Generate(error) => error.source(),
+            Self::Prune(error) => error.source(),
             Self::Plan(error) => error.source(),
             Self::Attention(error) => error.source(),
             #[cfg(feature = "gpu")]
@@ -81,6 +86,12 @@ impl From<IoError> for Error {
 impl From<GeneratorError> for Error {
     fn from(error: GeneratorError) -> Self {
         Self::Generate(error)
+    }
+}
+
+impl From<PruneError> for Error {
+    fn from(error: PruneError) -> Self {
+        Self::Prune(error)
     }
 }
 
