@@ -15,6 +15,7 @@ pub use any_bcsr::AnyBcsr;
 pub use bcsr::{Bcsr, BcsrPattern, BcsrView};
 pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
+pub(crate) use csr::zeroed_elements;
 pub use csr::{Csr, CsrPattern, CsrView};
 pub(crate) use dense::Shape;
 #[cfg(feature = "gpu")]
