@@ -10,7 +10,7 @@ use hopper_sparse::io::checkpoint::packed::{
 use hopper_sparse::io::{Existing, IoError};
 use hopper_sparse::{Dtype, Element, bf16, f16};
 
-use crate::model::{Tensors, is_layer, small, write_sharded, write_single};
+use crate::model::{Tensor, Tensors, elements, is_layer, small, write_sharded, write_single};
 
 /// Packs a folder; the number of layers that were found packed.
 fn pack(folder: &Path, output: &Path, options: ConversionOptions) -> Result<usize, IoError> {
@@ -84,14 +84,21 @@ fn every_bit_comes_back() {
 #[test]
 fn the_smallest_format_is_chosen() {
     let folder = tempfile::tempdir().unwrap();
-    write_single(folder.path(), &small::<f32>());
+    let mut model = small::<f32>();
+    let half = elements::<f32>(128, 512, 0.5, 3);
+    model.insert("model.layers.1.self_attn.k_proj.weight".to_owned(), Tensor::elements(&[128, 512], &half));
+    write_single(folder.path(), &model);
     let output = folder.path().join("packed.safetensors");
     pack(folder.path(), &output, ConversionOptions::default()).unwrap();
+    comes_back::<f32>(&model, &output, FormatRule::Smallest);
     let packed = PackedModel::open(&output).unwrap();
     let entry = |name: &str| packed.entry(&format!("model.layers.1.{name}.weight")).unwrap();
     assert_eq!(entry("mlp.gate_proj").format, WeightFormat::Dense);
     assert!(entry("mlp.gate_proj").sparsity() < 0.1);
-    assert_ne!(entry("self_attn.o_proj").format, WeightFormat::Dense);
+    assert_eq!(entry("self_attn.k_proj").format, WeightFormat::Bitmap);
+    assert!(entry("self_attn.k_proj").bytes_per_element() < 2.5);
+    // A bitmap's padding costs more than so small a matrix has.
+    assert_eq!(entry("self_attn.o_proj").format, WeightFormat::Csr);
     assert!(entry("self_attn.o_proj").speed_up_bound() > 1.5);
     assert_eq!(entry("mlp.down_proj").sparsity(), 1.0);
 }

@@ -20,7 +20,7 @@ pub struct ConvertArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub read: ReadArgs,
-    /// Storage in a safetensors output: csr, bcsr (the fullest block size) or bcsr:RxC; of a model's layers dense or csr
+    /// Storage in a safetensors output: csr, bcsr (the fullest block size) or bcsr:RxC; of a model's layers dense, csr or bitmap
     #[arg(long)]
     pub format: Option<ConvertFormat>,
     /// Element type of a safetensors output

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `dense` | `values`, row-major |
 //! | `csr` | `row_offsets` (U64), `col_indices` (U32), `values` |
+//! | `bitmap` | `masks` (U32), `values` |
 //!
 //! Its metadata say what it is:
 //!

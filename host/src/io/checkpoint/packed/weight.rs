@@ -8,8 +8,9 @@ use safetensors::Dtype as TensorDtype;
 
 use super::super::error::WeightError;
 use super::super::shard::{Shard, elements};
+use super::RowBalance;
 use crate::element::Element;
-use crate::formats::{Csr, Dense, FormatError, Layout};
+use crate::formats::{Bitmap, Csr, Dense, DenseView, FormatError, Layout};
 use crate::io::tensors::tensor_dtype;
 
 /// How a weight is stored.
@@ -19,17 +20,20 @@ pub enum WeightFormat {
     Dense,
     /// Compressed sparse rows.
     Csr,
+    /// A bitmap and packed values.
+    Bitmap,
 }
 
 impl WeightFormat {
     /// Every format; of formats that take equally many bytes the first is preferred.
-    pub const ALL: [Self; 2] = [Self::Dense, Self::Csr];
+    pub const ALL: [Self; 3] = [Self::Dense, Self::Csr, Self::Bitmap];
 
     /// The name in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dense => "dense",
             Self::Csr => "csr",
+            Self::Bitmap => "bitmap",
         }
     }
 }
@@ -78,6 +82,8 @@ pub enum PackedWeight<T> {
     Dense(Dense<T>),
     /// Compressed sparse rows.
     Csr(Csr<T>),
+    /// A bitmap and packed values.
+    Bitmap(Bitmap<T>),
 }
 
 /// An array of a weight, as a file holds it.
@@ -109,20 +115,27 @@ impl<T: Element> PackedWeight<T> {
                 Self::Dense(Dense::from_vec(elements.to_vec(), num_rows, num_cols, Layout::RowMajor)?)
             }
             WeightFormat::Csr => Self::Csr(Csr::from_row_major(elements, num_rows, num_cols)?),
+            WeightFormat::Bitmap => {
+                let matrix = DenseView::try_new(elements, num_rows, num_cols, num_cols, Layout::RowMajor)?;
+                Self::Bitmap(Bitmap::from_dense(matrix)?)
+            }
         })
     }
 
-    /// Packs in every format, and keeps the one of the fewest bytes.
+    /// Packs in the format of the fewest bytes. What dense and CSR take follows from the number of nonzeros; only a bitmap
+    /// must be built to know.
     fn smallest(elements: &[T], num_rows: usize, num_cols: usize) -> Result<Self, FormatError> {
         let pack = |format| Self::pack(elements, num_rows, num_cols, FormatRule::Only(format));
-        let mut smallest = pack(WeightFormat::Dense)?;
-        for format in WeightFormat::ALL.into_iter().filter(|&format| format != WeightFormat::Dense) {
-            let packed = pack(format)?;
-            if packed.num_bytes() < smallest.num_bytes() {
-                smallest = packed;
-            }
+        let num_nonzeros = RowBalance::of(elements, num_cols).num_nonzeros;
+        let csr_bytes =
+            (num_rows as u64 + 1) * size_of::<u64>() as u64 + num_nonzeros * (size_of::<u32>() + size_of::<T>()) as u64;
+        let dense_bytes = size_of_val(elements) as u64;
+        let bitmap = pack(WeightFormat::Bitmap)?;
+        match bitmap.num_bytes() < dense_bytes.min(csr_bytes) {
+            true => Ok(bitmap),
+            false if csr_bytes < dense_bytes => pack(WeightFormat::Csr),
+            false => pack(WeightFormat::Dense),
         }
-        Ok(smallest)
     }
 
     /// The format it is in.
@@ -130,6 +143,7 @@ impl<T: Element> PackedWeight<T> {
         match self {
             Self::Dense(_) => WeightFormat::Dense,
             Self::Csr(_) => WeightFormat::Csr,
+            Self::Bitmap(_) => WeightFormat::Bitmap,
         }
     }
 
@@ -138,6 +152,7 @@ impl<T: Element> PackedWeight<T> {
         match self {
             Self::Dense(dense) => dense.num_rows(),
             Self::Csr(csr) => csr.num_rows(),
+            Self::Bitmap(bitmap) => bitmap.num_rows(),
         }
     }
 
@@ -146,6 +161,7 @@ impl<T: Element> PackedWeight<T> {
         match self {
             Self::Dense(dense) => dense.num_cols(),
             Self::Csr(csr) => csr.num_cols(),
+            Self::Bitmap(bitmap) => bitmap.num_cols(),
         }
     }
 
@@ -162,6 +178,7 @@ impl<T: Element> PackedWeight<T> {
         match self {
             Self::Dense(dense) => Ok(dense.clone()),
             Self::Csr(csr) => csr.to_dense(),
+            Self::Bitmap(bitmap) => bitmap.to_dense(),
         }
     }
 
@@ -175,6 +192,9 @@ impl<T: Element> PackedWeight<T> {
                 Part::of("col_indices", TensorDtype::U32, csr.col_indices()),
                 values(csr.values()),
             ],
+            Self::Bitmap(bitmap) => {
+                vec![Part::of("masks", TensorDtype::U32, bitmap.masks()), values(bitmap.values())]
+            }
         }
     }
 
@@ -192,6 +212,10 @@ impl<T: Element> PackedWeight<T> {
                 let row_offsets = array(file, weight, "row_offsets", TensorDtype::U64)?;
                 let col_indices = array(file, weight, "col_indices", TensorDtype::U32)?;
                 Csr::try_new(num_rows, num_cols, row_offsets, col_indices, values()?).map(Self::Csr)
+            }
+            WeightFormat::Bitmap => {
+                let masks = array(file, weight, "masks", TensorDtype::U32)?;
+                Bitmap::from_parts(num_rows, num_cols, masks, values()?).map(Self::Bitmap)
             }
         };
         weight.map_err(WeightError::Format)
