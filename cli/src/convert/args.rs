@@ -11,7 +11,7 @@ use crate::args::{DtypeArg, FormatChoice, ReadArgs};
 
 /// `hopper-sparse convert`
 #[derive(Args, Debug)]
-#[command(after_help = CONVERT_EXAMPLES)]
+#[command(after_help = CONVERT_EXAMPLES, override_usage = "hopper-sparse convert [OPTIONS] <IN> <OUT|--out <OUT>>")]
 pub struct ConvertArgs {
     /// The matrix to read (.mtx, .mtx.gz or .safetensors), or a model's directory
     #[arg(value_name = "IN")]

@@ -91,7 +91,7 @@ impl Report<'_> {
         self.layers.iter().map(of).sum()
     }
 
-    fn columns(&self) -> Columns<10> {
+    fn columns(&self) -> Columns<11> {
         let mut columns = Columns::new([
             "layer",
             "rows x cols",
@@ -114,6 +114,7 @@ impl Report<'_> {
                 significant(layer.row_mean()),
                 layer.balance.row_max.to_string(),
                 layer.format.to_string(),
+                bytes(layer.num_bytes),
                 format!("{:.3}", layer.bytes_per_element()),
                 format!("{:.2}", layer.speed_up_bound()),
             ]);

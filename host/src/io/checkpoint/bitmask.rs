@@ -11,13 +11,15 @@
 //!
 //! Source: `BitmaskCompressor` of the Python package compressed-tensors.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use safetensors::Dtype as TensorDtype;
 
 use super::error::WeightError;
 use super::shard::{Tensor, elements};
 use crate::element::Element;
-use crate::formats::FormatError;
+use crate::formats::zeroed_elements;
 
 /// The tensors of a compressed weight.
 pub(super) const PARTS: [&str; 4] = [COMPRESSED, SHAPE, BITMASK, ROW_OFFSETS];
@@ -55,7 +57,7 @@ pub(super) struct Bitmask<'a, T: Element> {
     num_rows: usize,
     num_cols: usize,
     bitmask: &'a [u8],
-    values: std::borrow::Cow<'a, [T]>,
+    values: Cow<'a, [T]>,
     /// The first value of each row, and the end of the last; by the bitmask.
     row_offsets: Vec<usize>,
 }
@@ -99,8 +101,7 @@ impl<'a, T: Element> Bitmask<'a, T> {
     /// # Errors
     /// [`WeightError::Format`] where the elements cannot be held.
     pub(super) fn to_row_major(&self) -> Result<Vec<T>, WeightError> {
-        let mut dense = crate::formats::zeroed_elements::<T>(&[self.num_rows, self.num_cols])
-            .map_err(|error: FormatError| WeightError::Format(error))?;
+        let mut dense = zeroed_elements::<T>(&[self.num_rows, self.num_cols]).map_err(WeightError::Format)?;
         let width = self.num_cols.max(1);
         let rows = dense.par_chunks_mut(width).zip(self.bitmask.par_chunks(width.div_ceil(8)));
         rows.zip(self.row_offsets.par_windows(2)).for_each(|((row, bits), offsets)| {

@@ -131,10 +131,12 @@ impl<T: Element> PackedWeight<T> {
             (num_rows as u64 + 1) * size_of::<u64>() as u64 + num_nonzeros * (size_of::<u32>() + size_of::<T>()) as u64;
         let dense_bytes = size_of_val(elements) as u64;
         let bitmap = pack(WeightFormat::Bitmap)?;
-        match bitmap.num_bytes() < dense_bytes.min(csr_bytes) {
-            true => Ok(bitmap),
-            false if csr_bytes < dense_bytes => pack(WeightFormat::Csr),
-            false => pack(WeightFormat::Dense),
+        if bitmap.num_bytes() < dense_bytes.min(csr_bytes) {
+            Ok(bitmap)
+        } else if csr_bytes < dense_bytes {
+            pack(WeightFormat::Csr)
+        } else {
+            pack(WeightFormat::Dense)
         }
     }
 
