@@ -8,6 +8,7 @@ use crate::io::IoError;
 use crate::ops::PlanError;
 use crate::ops::attention::AttentionError;
 use crate::ops::attention::blocks::KeyListError;
+use crate::ops::linear::LinearError;
 use crate::prune::PruneError;
 
 /// Everything that this library can refuse or fail at.
@@ -26,6 +27,8 @@ pub enum Error {
     Plan(PlanError),
     /// A problem of attention that no plan serves, or a tensor that is not the problem's.
     Attention(AttentionError),
+    /// A linear layer that no plan serves, or an operand that is not the plan's.
+    Linear(LinearError),
     /// The device, its driver or its memory.
     #[cfg(feature = "gpu")]
     Gpu(crate::gpu::GpuError),
@@ -46,6 +49,7 @@ impl fmt::Display for Error {
             Self::Prune(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
             Self::Attention(error) => error.fmt(f),
+            Self::Linear(error) => error.fmt(f),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.fmt(f),
             #[cfg(feature = "sim")]
@@ -63,6 +67,7 @@ impl std::error::Error for Error {
             Self::Prune(error) => error.source(),
             Self::Plan(error) => error.source(),
             Self::Attention(error) => error.source(),
+            Self::Linear(error) => error.source(),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.source(),
             #[cfg(feature = "sim")]
@@ -98,6 +103,12 @@ impl From<PruneError> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         Self::Plan(error)
+    }
+}
+
+impl From<LinearError> for Error {
+    fn from(error: LinearError) -> Self {
+        Self::Linear(error)
     }
 }
 

@@ -7,7 +7,7 @@ mod tests;
 use rayon::prelude::*;
 
 pub use strip::{BITMAP_STRIP_ROWS, BITMAP_UNIT_COLS};
-pub(crate) use strip::{LANES, Walk, WalkedUnit};
+pub(crate) use strip::{LANES, Walk, first_group, last_group};
 use strip::{MASKS_PER_UNIT, decode_strip, encode_masks, encode_values};
 
 use super::{CsrView, Dense, DenseView, FormatError, Layout};
@@ -269,6 +269,14 @@ impl Strips {
             strips.realignments.extend(realignments);
         }
         strips
+    }
+
+    /// The place in the list of a strip's first realignment after unit `unit`.
+    #[cfg(any(feature = "gpu", feature = "sim"))]
+    pub(crate) fn realignments_after(&self, strip: usize, unit: u32) -> u32 {
+        let first = self.realignment_offsets[strip];
+        let before = self.realignments[first as usize..].iter().take_while(|&&realigned| realigned <= unit).count();
+        first + before as u32
     }
 
     /// Groups of all strips.

@@ -127,9 +127,7 @@ pub(super) fn check_padding(masks: &[u32], num_rows: usize, num_cols: usize) -> 
 pub(crate) struct WalkedUnit {
     /// The unit.
     pub(crate) index: u32,
-    /// Where each lane is in its stream, in values, when the unit before it is done.
-    pub(crate) arrived: [u32; LANES],
-    /// Where each lane goes on: the same, or realigned.
+    /// Where each lane is in its stream, in values.
     pub(crate) positions: [u32; LANES],
     /// Whether lanes were realigned.
     pub(crate) is_realigned: bool,
@@ -165,13 +163,12 @@ impl Iterator for Walk<'_> {
     fn next(&mut self) -> Option<WalkedUnit> {
         let (masks, rest) = self.masks.split_at_checked(MASKS_PER_UNIT)?;
         self.masks = rest;
-        let arrived = self.positions;
-        let is_realigned = !fits(masks, arrived);
-        let positions = if is_realigned { realigned(&arrived) } else { arrived };
+        let is_realigned = !fits(masks, self.positions);
+        let positions = if is_realigned { realigned(&self.positions) } else { self.positions };
         self.positions = steps(masks, positions).last().unwrap_or(positions);
         let index = self.unit;
         self.unit += 1;
-        Some(WalkedUnit { index, arrived, positions, is_realigned })
+        Some(WalkedUnit { index, positions, is_realigned })
     }
 }
 
