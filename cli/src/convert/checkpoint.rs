@@ -101,6 +101,7 @@ impl Report<'_> {
             "mean",
             "max",
             "format",
+            "bytes",
             "B/element",
             "speed-up <=",
         ]);
