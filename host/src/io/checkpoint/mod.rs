@@ -1,5 +1,5 @@
 //! The weights of a model: a directory as the Hugging Face libraries save it, [pruned](Checkpoint::write_pruned_shard) and
-//! [packed](packed).
+//! [packed].
 //!
 //! A [`Checkpoint`] is `model.safetensors`, or the files that `model.safetensors.index.json` lists. Its *layers* are the
 //! weights of linear layers in decoder blocks, known by their names (`q_proj`, `k_proj`, `v_proj`, `o_proj`, `out_proj`,
