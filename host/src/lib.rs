@@ -14,6 +14,7 @@ pub mod gpu;
 pub mod io;
 mod memory;
 pub mod ops;
+pub mod prune;
 pub mod reference;
 #[cfg(feature = "sim")]
 pub mod sim;

@@ -20,6 +20,7 @@ pub use bitmap::{BITMAP_STRIP_ROWS, BITMAP_UNIT_COLS, Bitmap, BitmapStatistics};
 pub(crate) use bitmap::{LANES, Walk, first_group, last_group};
 pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
+pub(crate) use csr::zeroed_elements;
 pub use csr::{Csr, CsrPattern, CsrView};
 pub(crate) use dense::Shape;
 #[cfg(feature = "gpu")]
