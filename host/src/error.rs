@@ -8,6 +8,7 @@ use crate::io::IoError;
 use crate::ops::PlanError;
 use crate::ops::attention::AttentionError;
 use crate::ops::attention::blocks::KeyListError;
+use crate::ops::linear::LinearError;
 
 /// Everything that this library can refuse or fail at.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub enum Error {
     Plan(PlanError),
     /// A problem of attention that no plan serves, or a tensor that is not the problem's.
     Attention(AttentionError),
+    /// A linear layer that no plan serves, or an operand that is not the plan's.
+    Linear(LinearError),
     /// The device, its driver or its memory.
     #[cfg(feature = "gpu")]
     Gpu(crate::gpu::GpuError),
@@ -42,6 +45,7 @@ impl fmt::Display for Error {
             Self::Generate(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
             Self::Attention(error) => error.fmt(f),
+            Self::Linear(error) => error.fmt(f),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.fmt(f),
             #[cfg(feature = "sim")]
@@ -58,6 +62,7 @@ impl std::error::Error for Error {
             Self::Generate(error) => error.source(),
             Self::Plan(error) => error.source(),
             Self::Attention(error) => error.source(),
+            Self::Linear(error) => error.source(),
             #[cfg(feature = "gpu")]
             Self::Gpu(error) => error.source(),
             #[cfg(feature = "sim")]
@@ -87,6 +92,12 @@ impl From<GeneratorError> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         Self::Plan(error)
+    }
+}
+
+impl From<LinearError> for Error {
+    fn from(error: LinearError) -> Self {
+        Self::Linear(error)
     }
 }
 

@@ -3,14 +3,17 @@
 //! One folder for each family, read in this order: `mod.rs` (mathematics, pseudo-code, pipeline, contract), `config.rs`,
 //! `producer.rs`, `consumer.rs`, `epilogue.rs`, `kernel.rs`. On the CPU the crate gives the specifications and the
 //! numbers that the host needs: tiles, boxes, argument layouts. [`probe`] is not a family: kernels of one instruction;
-//! [`store`] is what families share. Feature `ablation` has the kernels that measure what each part of one is worth.
+//! [`store`] is what families share, [`linear`] what those for linear
+//! layers do. Feature `ablation` has the kernels that measure what each part of one is worth.
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
 #[cfg(feature = "ablation")]
 pub mod ablation;
 pub mod attention;
 pub mod bcsr;
+pub mod bitmap;
 pub mod csr;
+pub mod linear;
 pub mod probe;
 pub mod store;
 pub mod wcsr;
@@ -26,7 +29,8 @@ pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
     let csr_combined = core::iter::once(csr::COMBINED.spec);
     let wcsr = wcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
     let wcsr_combined = wcsr::COMBINED.iter().map(|combined| combined.spec);
-    let products = bcsr.chain(csr).chain(csr_combined).chain(wcsr).chain(wcsr_combined);
+    let bitmap = bitmap::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
+    let products = bcsr.chain(csr).chain(csr_combined).chain(wcsr).chain(wcsr_combined).chain(bitmap);
     let all = attention.chain(combined).chain(products).chain(probe::specs());
     #[cfg(feature = "ablation")]
     let all = all.chain(ablation::CONFIGURATIONS.iter().map(|configuration| configuration.bcsr.spec));

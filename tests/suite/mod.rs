@@ -11,6 +11,7 @@ pub mod cache;
 pub mod csr_rows;
 pub mod heads;
 pub mod isolation;
+pub mod linear;
 pub mod one_query;
 pub mod operands;
 pub mod products;

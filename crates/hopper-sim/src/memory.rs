@@ -190,6 +190,15 @@ pub(crate) unsafe fn read(address: *const u8, bytes: &mut [u8]) {
     }
 }
 
+/// Adds to a word, and gives back what it was before: what another block wrote before it added is there to be read.
+///
+/// # Safety
+/// It is allocated and aligned.
+pub(crate) unsafe fn add(address: *mut u32, value: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { AtomicU32::from_ptr(address) }.fetch_add(value, Ordering::AcqRel)
+}
+
 /// Writes bytes that other blocks may read at the same time.
 ///
 /// # Safety

@@ -48,6 +48,15 @@ pub enum Shuffle {
     Down,
 }
 
+/// What a reduction over a warp keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduce {
+    /// The least value.
+    Min,
+    /// The greatest value.
+    Max,
+}
+
 /// Which accesses a fence orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
@@ -158,11 +167,14 @@ pub trait Machine {
 
     fn load_global(&self, at: At, address: *const u8, bytes: &mut [u8]);
     fn store_global(&self, at: At, address: *mut u8, bytes: &[u8]);
+    /// Adds to a word, and gives back what it was before.
+    fn atomic_add(&self, at: At, address: *mut u32, value: u32) -> u32;
     fn load_shared(&self, at: At, address: u32, bytes: &mut [u8]);
     fn store_shared(&self, at: At, address: u32, bytes: &[u8]);
 
     fn shuffle(&self, at: At, kind: Shuffle, value: u32, lane: u32) -> u32;
     fn ballot(&self, at: At, predicate: bool) -> u32;
+    fn reduce(&self, at: At, kind: Reduce, value: u32) -> u32;
     fn elect(&self, at: At) -> bool;
     fn warp_sync(&self, at: At);
     fn movmatrix_trans(&self, at: At, pair: u32) -> u32;

@@ -7,8 +7,12 @@ use std::cell::RefCell;
 use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16, Half};
 use hopper_std::ptx::wgmma::{Mma, Orientation, Registers, SparseMma};
-use hopper_std::ptx::{async_copy, barrier, bulk, convert, fence, matrix, mbarrier, memory, special, tensor, warp};
-use hopper_std::sim::{At, BulkWait, Fence, Machine, MatrixMove, Shuffle, Special, StoreKind, Wgmma, with_machine};
+use hopper_std::ptx::{
+    async_copy, atomic, barrier, bulk, convert, fence, matrix, mbarrier, memory, special, tensor, warp,
+};
+use hopper_std::sim::{
+    At, BulkWait, Fence, Machine, MatrixMove, Reduce, Shuffle, Special, StoreKind, Wgmma, with_machine,
+};
 use hopper_std::sm90::{Accumulator, BlockScope, EmptyBarrier, Phase, Pipeline, Shared};
 
 /// Writes down what it is asked for, and answers with constants.
@@ -87,6 +91,8 @@ impl Machine for Recorder {
         fence(fence: Fence);
         setmaxnreg_dec(count: u32);
         setmaxnreg_inc(count: u32);
+        atomic_add(address: *mut u32, value: u32) -> u32 = value + 1;
+        reduce(kind: Reduce, value: u32) -> u32 = value;
         mapa(address: u32, rank: u32) -> u32 = address;
         cluster_arrive();
         cluster_wait();
@@ -147,6 +153,10 @@ fn wrappers_pass_their_operands() {
         assert_eq!(asks(|| warp::shfl_sync_up(6, 2), &["shuffle(Up, 6, 2)"]), 7);
         assert_eq!(asks(|| warp::vote_sync_ballot(true), &["ballot(true)"]), 5);
         assert!(asks(|| warp::elect_sync(), &["elect()"]));
+        assert_eq!(asks(|| warp::redux_sync_min_u32(6), &["reduce(Min, 6)"]), 6);
+        assert_eq!(asks(|| warp::redux_sync_max_u32(6), &["reduce(Max, 6)"]), 6);
+        let word = null_mut.cast();
+        assert_eq!(asks(|| atomic::atom_acq_rel_gpu_global_add_u32(word, 2), &["atomic_add(0x0, 2)"]), 3);
         assert_eq!(asks(|| matrix::ldmatrix_x2_trans(64), &["ldmatrix(64, Trans, 2)"]), [7, 7]);
         asks(|| matrix::stmatrix_x1(64, [3]), &["stmatrix(64, Plain, [3])"]);
         asks(|| barrier::barrier_sync(3, 128), &["barrier_sync(3, Some(128))"]);

@@ -2,6 +2,7 @@
 
 mod any_bcsr;
 mod bcsr;
+mod bitmap;
 mod block_shape;
 mod coo;
 mod csr;
@@ -13,6 +14,9 @@ mod wcsr;
 
 pub use any_bcsr::AnyBcsr;
 pub use bcsr::{Bcsr, BcsrPattern, BcsrView};
+pub use bitmap::{BITMAP_STRIP_ROWS, BITMAP_UNIT_COLS, Bitmap, BitmapStatistics};
+#[cfg(any(feature = "gpu", feature = "sim"))]
+pub(crate) use bitmap::{LANES, Walk, first_group, last_group};
 pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
 pub use csr::{Csr, CsrPattern, CsrView};

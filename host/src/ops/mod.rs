@@ -8,11 +8,13 @@ use crate::formats::{Axis, BlockShape, Layout, WindowShape};
 pub mod attention;
 pub mod auto;
 pub mod bcsr;
+pub mod bitmap;
 pub mod csr;
 mod dealt;
 mod dense_factors;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod dense_launch;
+pub mod linear;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod placed;
 mod shape;

@@ -1,6 +1,6 @@
 //! Each instruction, and who carries it out.
 
-use hopper_std::sim::{At, BulkWait, Fence, Machine, MatrixMove, Shuffle, Special, StoreKind, Wgmma};
+use hopper_std::sim::{At, BulkWait, Fence, Machine, MatrixMove, Reduce, Shuffle, Special, StoreKind, Wgmma};
 
 use super::barriers::Incomplete;
 use super::registers::Resize;
@@ -76,6 +76,10 @@ impl Machine for Cluster<'_> {
         Cluster::store_global(self, at, address, bytes);
     }
 
+    fn atomic_add(&self, at: At, address: *mut u32, value: u32) -> u32 {
+        Cluster::atomic_add(self, at, address, value)
+    }
+
     fn load_shared(&self, at: At, address: u32, bytes: &mut [u8]) {
         Cluster::load_shared(self, at, address, bytes);
     }
@@ -110,6 +114,18 @@ impl Machine for Cluster<'_> {
         self.meet(at, "vote.sync.ballot", [u32::from(predicate), 0, 0, 0, 0], |_, values| {
             let mask = values.iter().enumerate().fold(0, |mask, (lane, value)| mask | value[0] << lane);
             [[mask, 0, 0, 0, 0]; WARP]
+        })[0]
+    }
+
+    fn reduce(&self, at: At, kind: Reduce, value: u32) -> u32 {
+        self.check_bits(&mut self.state.borrow_mut(), at, value);
+        let (name, keep): (_, fn(u32, u32) -> u32) = match kind {
+            Reduce::Min => ("redux.sync.min", u32::min),
+            Reduce::Max => ("redux.sync.max", u32::max),
+        };
+        self.meet(at, name, [value, 0, 0, 0, 0], |_, values| {
+            let kept = values.iter().map(|value| value[0]).fold(values[0][0], keep);
+            [[kept, 0, 0, 0, 0]; WARP]
         })[0]
     }
 

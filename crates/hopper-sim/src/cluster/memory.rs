@@ -93,6 +93,13 @@ impl Cluster<'_> {
         unsafe { memory::write(address, bytes) };
     }
 
+    pub(crate) fn atomic_add(&self, at: At, address: *mut u32, value: u32) -> u32 {
+        self.step(at);
+        self.check_global(at, address as usize, size_of::<u32>());
+        // SAFETY: the word is allocated and aligned.
+        unsafe { memory::add(address, value) }
+    }
+
     pub(crate) fn load_shared(&self, at: At, address: u32, bytes: &mut [u8]) {
         self.step(at);
         let num_bytes = bytes.len() as u32;

@@ -4,6 +4,8 @@
 
 use hopper_macros::instruction;
 
+use super::tensor::CachePolicy;
+
 /// `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [destination], [source], bytes, [barrier];` Thread.
 ///
 /// # Safety
@@ -18,6 +20,30 @@ pub unsafe fn cp_async_bulk_global_to_shared(destination: u32, source: *const u8
         in(reg64) source,
         in(reg32) bytes,
         in(reg32) barrier,
+        options(nostack)
+    );
+}
+
+/// As [`cp_async_bulk_global_to_shared`] with `.L2::cache_hint`. Thread.
+///
+/// # Safety
+/// As [`cp_async_bulk_global_to_shared`].
+#[instruction]
+pub unsafe fn cp_async_bulk_global_to_shared_hinted(
+    destination: u32,
+    source: *const u8,
+    bytes: u32,
+    barrier: u32,
+    policy: CachePolicy,
+) {
+    ptx_asm!(
+        sim(machine, at) { machine.bulk_load(at, destination, source, bytes, barrier, None) }
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [{}], [{}], {}, [{}], {};",
+        in(reg32) destination,
+        in(reg64) source,
+        in(reg32) bytes,
+        in(reg32) barrier,
+        in(reg64) policy.0,
         options(nostack)
     );
 }

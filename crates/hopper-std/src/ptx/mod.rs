@@ -6,9 +6,9 @@
 //!
 //! On the CPU, with the feature `sim`, a wrapper hands its operands to the installed machine (`sim::Machine`), with
 //! the place in the source that called it: beside each `asm!` stands what the machine does. Without the feature it
-//! panics. Arithmetic ([`convert`]) is done by the CPU itself.
+//! panics. Arithmetic ([`convert`], [`bits`]) is done by the CPU itself.
 //!
-//! Source of all of it: the PTX ISA, sections 9.7.3 (floating point), 9.7.9 (moves and conversions; 9.7.9.25 asynchronous
+//! Source of all of it: the PTX ISA, sections 9.7.1 (integers), 9.7.3 (floating point), 9.7.8 (shifts), 9.7.9 (moves and conversions; 9.7.9.25 asynchronous
 //! copies), 9.7.13 (barriers and fences), 9.7.14 (matrices of a warp), 9.7.15 (warp-group matrix products), 9.7.19
 //! (registers) and 10 (special registers).
 #![cfg_attr(not(target_arch = "nvptx64"), allow(unused_variables, unreachable_code, unused_mut))]
@@ -47,7 +47,9 @@ macro_rules! ptx_asm {
 }
 
 pub mod async_copy;
+pub mod atomic;
 pub mod barrier;
+pub mod bits;
 pub mod bulk;
 pub mod cluster;
 pub mod convert;

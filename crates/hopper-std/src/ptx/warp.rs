@@ -1,4 +1,5 @@
-//! Shuffles (PTX ISA 9.7.9.6), synchronisation, votes and election (9.7.13.2, 9.7.13.9, 9.7.13.14) in a warp, and the
+//! Shuffles (PTX ISA 9.7.9.6), synchronisation, votes, election and reductions (9.7.13.2, 9.7.13.9, 9.7.13.11,
+//! 9.7.13.14) in a warp, and the
 //! transpose of a matrix that it holds (9.7.14.5.17).
 
 use hopper_macros::instruction;
@@ -55,6 +56,35 @@ pub unsafe fn vote_sync_ballot(predicate: bool) -> u32 {
         options(nomem, nostack)
     );
     mask
+}
+
+macro_rules! reduce {
+    ($($(#[$doc:meta])* $name:ident, $kind:ident, $line:literal;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// Warp.
+            ///
+            /// # Safety
+            /// All 32 lanes execute it together.
+            #[instruction]
+            pub unsafe fn $name(value: u32) -> u32 {
+                let result: u32;
+                ptx_asm!(
+                    sim(machine, at) { result = machine.reduce(at, crate::sim::Reduce::$kind, value) }
+                    $line, out(reg32) result, in(reg32) value, options(nomem, nostack)
+                );
+                result
+            }
+        )*
+    };
+}
+
+reduce! {
+    /// `redux.sync.min.u32 d, value, 0xffffffff;` The least of the lanes' values.
+    redux_sync_min_u32, Min, "redux.sync.min.u32 {}, {}, 0xffffffff;";
+    /// `redux.sync.max.u32 d, value, 0xffffffff;` The greatest of the lanes' values.
+    redux_sync_max_u32, Max, "redux.sync.max.u32 {}, {}, 0xffffffff;";
 }
 
 /// `elect.sync _|p, 0xffffffff;` Warp. True in one lane, the same one each time.

@@ -197,6 +197,14 @@ impl<const WORDS: usize> LeftFragment<WORDS> {
     pub const fn new(words: [u32; WORDS]) -> Self {
         Self { words }
     }
+
+    /// A wait that comes after this begins when the words have been computed: see [`hint::computed`](crate::hint::computed). Thread.
+    #[inline(always)]
+    pub fn finish_before_wait(&self) {
+        if let Some(&last) = self.words.last() {
+            crate::hint::computed(last);
+        }
+    }
 }
 
 impl<const WORDS: usize> InUse for LeftFragment<WORDS>

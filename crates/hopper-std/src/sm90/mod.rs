@@ -23,6 +23,7 @@ mod shared;
 mod tensor_map;
 mod tile;
 mod warp_group;
+mod warp_stream;
 
 pub use accumulator::{Accumulator, Flight, Flights, InUse, Initial, LeftFragment, Pending, Products};
 pub use barrier::{EmptyBarrier, FullBarrier, Phase};
@@ -38,3 +39,4 @@ pub use shared::{Shared, SharedMemory};
 pub use tensor_map::{TensorMapObject, TensorMapRef};
 pub use tile::{Linear, Swizzle, Swizzle32, Swizzle64, Swizzle128, Tile, TileRow, TileShape};
 pub use warp_group::{RegisterBudget, WarpGroup};
+pub use warp_stream::{GROUP_ROWS, ROW_BYTES, WINDOW, WarpRing, WarpStream};
