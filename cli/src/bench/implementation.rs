@@ -10,6 +10,7 @@ use core::fmt;
 use hopper_sparse::formats::BlockShape;
 use hopper_sparse::ops;
 use hopper_sparse::ops::attention::AttentionError;
+use hopper_sparse::ops::linear::LinearError;
 
 use super::error::BenchError;
 use super::operands::Operands;
@@ -101,6 +102,8 @@ pub enum Refusal {
     Ours(ops::Refusal),
     /// The library's own reason, of attention.
     Attention(AttentionError),
+    /// The library's own reason, of linear layers.
+    Linear(LinearError),
     /// It takes every block of keys, and the workload has lists of them.
     NoLists,
     /// It takes lists of blocks of keys, and the workload has none.
@@ -164,6 +167,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::Ours(refusal) => refusal.fmt(f),
             Self::Attention(error) => error.fmt(f),
+            Self::Linear(error) => error.fmt(f),
             Self::NoLists => f.write_str("it takes every block of keys, and the workload has lists of them"),
             Self::NotListed => f.write_str("it takes lists of blocks of keys, and the workload has none"),
             Self::NotTwoOfFour => {

@@ -2,11 +2,17 @@
 
 use std::rc::Rc;
 
+#[cfg(feature = "gpu")]
+use hopper_sparse::Error;
 use hopper_sparse::formats::{DenseView, DenseViewMut, Layout};
+#[cfg(feature = "gpu")]
+use hopper_sparse::gpu::{DeviceDenseView, DeviceDenseViewMut, DevicePtr};
 use hopper_sparse::reference;
 use hopper_sparse::reference::naive::Unit;
 use hopper_sparse::{Dtype, Element};
 
+#[cfg(feature = "gpu")]
+use super::device::DeviceSet;
 use super::elements::{Elements, with_dtype};
 use super::error::BenchError;
 use super::linear::LinearWorkload;
@@ -120,6 +126,28 @@ impl Operands for LinearOperands {
             Cache::Warm => 1,
             Cache::Cold => (ROTATED_CACHES * l2_bytes).div_ceil(least_bytes.max(1)).clamp(2, 64) as usize,
         }
+    }
+}
+
+/// X and Y of a set as the library's views.
+///
+/// # Errors
+/// [`BenchError::Library`] where the sizes do not agree.
+///
+/// # Safety
+/// The set is one of `workload`, whose type is `T`; while the views live, all work on the set is on one stream.
+#[cfg(feature = "gpu")]
+pub unsafe fn device_views<'s, T: Element>(
+    workload: &LinearWorkload,
+    set: &'s DeviceSet,
+) -> Result<(DeviceDenseView<'s, T>, DeviceDenseViewMut<'s, T>), BenchError> {
+    let (m, k, n) = (workload.weights.m, workload.weights.k, workload.tokens);
+    let (x, y) = (DevicePtr(set.inputs[0].address()), DevicePtr(set.output.address()));
+    // SAFETY: the memory lives as long as the set; the rest is the caller's promise.
+    unsafe {
+        let x = DeviceDenseView::from_raw_parts(x, n, k, k, Layout::RowMajor).map_err(Error::from)?;
+        let y = DeviceDenseViewMut::from_raw_parts(y, n, m, m, Layout::RowMajor).map_err(Error::from)?;
+        Ok((x, y))
     }
 }
 

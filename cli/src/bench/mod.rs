@@ -38,6 +38,8 @@ mod means;
 mod on_cpu;
 mod operands;
 #[cfg(feature = "gpu")]
+mod our_linear;
+#[cfg(feature = "gpu")]
 mod our_product;
 mod peer;
 mod peer_process;

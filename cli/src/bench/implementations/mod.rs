@@ -7,6 +7,8 @@ pub mod naive_spmm_cpu;
 pub mod ours_attention_blocks;
 #[cfg(feature = "gpu")]
 pub mod ours_attention_dense;
+#[cfg(feature = "gpu")]
+pub mod ours_linear_bitmap;
 #[cfg(all(feature = "gpu", feature = "ablation"))]
 pub mod ours_spmm_ablation;
 #[cfg(feature = "gpu")]
