@@ -41,6 +41,17 @@ impl Random {
         // The upper 24 bits: each value is a whole number of 2^-23, exact in f32.
         (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
+
+    /// Number `index` of the stream `stream`: nearly normal, with mean 0 and variance 1, and never 0.
+    ///
+    /// The sum of four uniform numbers, all of one draw: many times cheaper than [`normal_at`], for matrices of 10^8 elements.
+    pub fn bell_at(stream: u64, index: u64) -> f32 {
+        let bits = mix(stream.wrapping_add(index.wrapping_mul(INCREMENT)));
+        let sum: u64 = (0..4).map(|field| bits >> (16 * field) & 0xffff).sum();
+        // Odd, from -262,139 to 262,141; the variance of each field, 2^32 / 12, counts four times, and four times for the factor 2.
+        let odd = 2 * sum as i64 - 262_139;
+        odd as f32 / (65_536.0 * (4.0_f32 / 3.0).sqrt())
+    }
 }
 
 /// Number `index` of the stream `stream`: normal, with mean 0 and variance 1 (Box and Muller, 1958).
@@ -89,6 +100,17 @@ mod tests {
         assert!(moment(1).abs() < 0.03, "{}", moment(1));
         assert!((moment(2) - 1.0).abs() < 0.05, "{}", moment(2));
         assert!((moment(4) - 3.0).abs() < 0.3, "{}", moment(4));
+    }
+
+    #[test]
+    fn bell_values_are_nearly_normal_and_never_zero() {
+        let values: Vec<f64> = (0..20_000).map(|index| f64::from(Random::bell_at(7, index))).collect();
+        let moment = |power| values.iter().map(|value| value.powi(power)).sum::<f64>() / values.len() as f64;
+        assert!(values.iter().all(|value| *value != 0.0 && value.abs() < 3.47));
+        assert!(moment(1).abs() < 0.03, "{}", moment(1));
+        assert!((moment(2) - 1.0).abs() < 0.05, "{}", moment(2));
+        // A normal law has 3, four uniform ones 2.7.
+        assert!((moment(4) - 2.7).abs() < 0.2, "{}", moment(4));
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub struct Summary {
     pub median: f64,
     /// The smallest sample.
     pub min: f64,
+    /// The largest sample.
+    pub max: f64,
     /// The distance between the first and the third quartile, in percent of the median.
     pub spread_percent: f64,
     /// How many samples there were.
@@ -24,7 +26,8 @@ impl Summary {
         let median = quantile(&sorted, 0.5);
         let range = quantile(&sorted, 0.75) - quantile(&sorted, 0.25);
         let spread_percent = if median == 0.0 { 0.0 } else { 100.0 * range / median };
-        Some(Self { median, min: sorted[0], spread_percent, num_samples: sorted.len() })
+        let (min, max) = (sorted[0], sorted[sorted.len() - 1]);
+        Some(Self { median, min, max, spread_percent, num_samples: sorted.len() })
     }
 }
 
@@ -54,7 +57,7 @@ mod tests {
     fn the_median_of_an_even_number_of_samples_lies_between_the_middle_two() {
         let summary = Summary::of(&[4.0, 1.0, 3.0, 2.0]).expect("four samples");
         assert_eq!(summary.median, 2.5);
-        assert_eq!(summary.min, 1.0);
+        assert_eq!((summary.min, summary.max), (1.0, 4.0));
         assert_eq!(summary.num_samples, 4);
         // Quartiles 1.75 and 3.25.
         assert!((summary.spread_percent - 60.0).abs() < 1e-12);

@@ -192,6 +192,10 @@ impl<O: Operands> Contestant for InWorkspace<'_, O> {
         self.prepared.bytes()
     }
 
+    fn weight_bytes(&self) -> Option<u64> {
+        self.prepared.weight_bytes()
+    }
+
     fn l2_bytes(&self) -> Option<u64> {
         self.prepared.l2_bytes()
     }

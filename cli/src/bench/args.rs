@@ -6,6 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use hopper_sparse::Dtype;
 
 use super::launch::Launch;
+use super::linear::WeightMask;
+use super::linear_suite::LinearChoice;
 use super::load::Load;
 use super::suite::parse_dtype;
 use super::workspace::Cache;
@@ -29,6 +31,8 @@ Examples:
   hopper-sparse bench run suitesparse --matrices DIR
   hopper-sparse bench spmm --suite lookalike --cols 32,128 --list
   hopper-sparse bench spmm --suite real --matrices DIR --cols 128 --csv record.csv
+  hopper-sparse bench linear --models opt-30b,llama-3-8b --tokens 16 --sparsity 0.5 --csv record.csv
+  hopper-sparse bench linear --mask 2:4 --only fc1
   hopper-sparse bench run attention --only causal --dtype f16
   hopper-sparse bench run spmm-blocks --launch graph --csv replayed.csv
   hopper-sparse bench compare before.csv after.csv
@@ -36,7 +40,7 @@ Examples:
 A look-alike is generated: it has the size of the matrix that it is named after, and rows of its kind, and is not that matrix.
 With --matrices DIR a file of that name takes its place.
 
-cuBLASLt and cuSPARSE are looked for at run time: LD_LIBRARY_PATH must name their folders. Peers in a process of their
+cuBLASLt, cuSPARSE and cuSPARSELt are looked for at run time: LD_LIBRARY_PATH must name their folders. Peers in a process of their
 own want python3 with torch on PATH.
 Exit codes: 0 done, 1 a wrong result or a failure, 2 the request cannot be served.";
 
@@ -49,6 +53,8 @@ pub enum Verb {
     Run(RunArgs),
     /// The same for sparse matrices times dense ones: means by what the matrices come from end the report
     Spmm(SpmmArgs),
+    /// The same for linear layers of pruned language models: means by tokens and sparsity end the report
+    Linear(LinearArgs),
     /// Show two records side by side
     Compare {
         /// The earlier record
@@ -75,6 +81,37 @@ pub struct SpmmArgs {
     pub suite: MatrixSuite,
     #[command(flatten)]
     pub how: HowArgs,
+}
+
+/// `hopper-sparse bench linear`
+#[derive(Args, Debug)]
+pub struct LinearArgs {
+    /// Only models whose names begin so, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub models: Vec<String>,
+    /// Tokens (rows of X and Y), separated by commas, in place of the suite's
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_cols)]
+    pub tokens: Vec<usize>,
+    /// The part of the weights that is zero, 0 to 1, separated by commas, in place of the suite's
+    #[arg(long, value_name = "S", value_delimiter = ',', value_parser = parse_sparsity)]
+    pub sparsity: Vec<f64>,
+    /// How the zeros lie
+    #[arg(long, value_enum)]
+    pub mask: Option<WeightMask>,
+    #[command(flatten)]
+    pub how: HowArgs,
+}
+
+impl LinearArgs {
+    /// What takes the place of the suite's.
+    pub fn choice(&self) -> LinearChoice {
+        let Self { models, tokens, sparsity, mask, .. } = self;
+        LinearChoice { models: models.clone(), tokens: tokens.clone(), sparsity: sparsity.clone(), mask: *mask }
+    }
+}
+
+fn parse_sparsity(text: &str) -> Result<f64, &'static str> {
+    text.parse().ok().filter(|part| (0.0..=1.0).contains(part)).ok_or("expected a number from 0 to 1")
 }
 
 /// The suites of `bench spmm`.

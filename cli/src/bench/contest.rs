@@ -68,6 +68,11 @@ pub trait Contestant {
     /// Bytes that a launch must move at least.
     fn bytes(&self) -> u64;
 
+    /// Bytes of the weights as they are stored, where it has weights.
+    fn weight_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Bytes that a launch asks of L2, where that limits it.
     fn l2_bytes(&self) -> Option<u64> {
         None
@@ -158,6 +163,10 @@ fn admit<'a>(
     row.prepare_ms = Some(start.elapsed().as_secs_f64() * 1e3);
     row.flops = contestant.flops();
     row.bytes = contestant.bytes();
+    row.weight_bytes = contestant.weight_bytes();
+    if let (Some(bytes), Some(m), Some(k)) = (row.weight_bytes, row.m, row.k) {
+        row.bytes_per_element = Some(bytes as f64 / (m as f64 * k as f64));
+    }
     row.l2_bytes = contestant.l2_bytes();
     row.note = contestant.choice();
     let verdict = contestant.check()?;
@@ -282,9 +291,10 @@ fn summarise(row: &mut Row, contender: &Contender<'_>) {
     row.rounds = summary.num_samples as u64;
     row.launches = contender.launches.timed as u64;
     row.median_us = Some(summary.median);
-    row.min_us = Some(summary.min);
+    (row.min_us, row.max_us) = (Some(summary.min), Some(summary.max));
     row.spread_pct = Some(summary.spread_percent);
     row.tflops = Some(row.flops as f64 / summary.median * 1e-6);
+    row.of_copy = row.copy_gbps.map(|copy| row.bytes as f64 / copy * 1e-3 / summary.median);
     if let (Some(copy), Some(dense)) = (row.copy_gbps, row.dense_tflops) {
         let least_us = (row.bytes as f64 / copy * 1e-3).max(row.flops as f64 / dense * 1e-6);
         row.of_limit = Some(least_us / summary.median);

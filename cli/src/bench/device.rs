@@ -7,13 +7,14 @@ use hopper_sparse::gpu::{Device, DeviceBuffer, Event, GpuError, Stream};
 
 use super::error::BenchError;
 use super::implementation::Refusal;
-use super::vendor::{cublaslt, cusparse};
+use super::vendor::{cublaslt, cusparse, cusparselt};
 
 /// A device, a stream on it, and the vendor's handles, each opened on first use.
 pub struct Gpu {
     /// NOTE: dropped before the device, whose context they need.
     cublaslt: OnceCell<cublaslt::Handle>,
     cusparse: OnceCell<cusparse::Handle>,
+    cusparselt: OnceCell<cusparselt::Handle>,
     start: Event,
     end: Event,
     stream: Stream,
@@ -59,6 +60,7 @@ impl Gpu {
             Ok(Self {
                 cublaslt: OnceCell::new(),
                 cusparse: OnceCell::new(),
+                cusparselt: OnceCell::new(),
                 start: Event::new(&device)?,
                 end: Event::new(&device)?,
                 stream: Stream::new(&device)?,
@@ -99,6 +101,14 @@ impl Gpu {
         self.once(&self.cusparse, cusparse::Handle::new)
     }
 
+    /// cuSPARSELt, initialised for this device.
+    ///
+    /// # Errors
+    /// [`Refusal::LibraryMissing`], [`Refusal::FunctionMissing`], or what the library failed at.
+    pub fn cusparselt(&self) -> Result<&cusparselt::Handle, BenchError> {
+        self.once(&self.cusparselt, cusparselt::Handle::new)
+    }
+
     fn once<'a, T>(
         &self,
         cell: &'a OnceCell<T>,
@@ -128,6 +138,29 @@ impl Gpu {
     pub fn upload(&self, bytes: &[u8]) -> Result<DeviceBytes, BenchError> {
         let buffer = DeviceBuffer::from_slice(&self.device, bytes).map_err(library)?;
         Ok(DeviceBytes(RefCell::new(buffer)))
+    }
+
+    /// Copies at `count` addresses of bytes of the host, which are sent once.
+    ///
+    /// # Errors
+    /// [`BenchError::Library`] where the memory does not suffice, or the driver refuses.
+    pub fn upload_copies(&self, bytes: &[u8], count: usize) -> Result<Vec<DeviceBytes>, BenchError> {
+        self.copies_of(self.upload(bytes)?, count)
+    }
+
+    /// So many of the same in all, the first included.
+    ///
+    /// # Errors
+    /// As [`upload_copies`](Self::upload_copies).
+    pub fn copies_of(&self, first: DeviceBytes, count: usize) -> Result<Vec<DeviceBytes>, BenchError> {
+        let mut copies = vec![first];
+        while copies.len() < count {
+            let next = self.allocate(copies[0].len())?;
+            self.copy(&copies[0], &next)?;
+            copies.push(next);
+        }
+        self.synchronize()?;
+        Ok(copies)
     }
 
     /// Sets every bit: a NaN in every type.

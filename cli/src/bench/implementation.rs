@@ -10,6 +10,7 @@ use core::fmt;
 use hopper_sparse::formats::BlockShape;
 use hopper_sparse::ops;
 use hopper_sparse::ops::attention::AttentionError;
+use hopper_sparse::ops::linear::LinearError;
 
 use super::error::BenchError;
 use super::operands::Operands;
@@ -77,6 +78,11 @@ pub trait Prepared {
     /// The bytes that it must move at least: the operands as it stores them and the result, once each.
     fn bytes(&self) -> u64;
 
+    /// The bytes of the weights as it stores them, where the workload is a linear layer.
+    fn weight_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// The bytes that its tiles ask of L2 together, where that is what limits it.
     fn l2_bytes(&self) -> Option<u64> {
         None
@@ -96,10 +102,14 @@ pub enum Refusal {
     Ours(ops::Refusal),
     /// The library's own reason, of attention.
     Attention(AttentionError),
+    /// The library's own reason, of linear layers.
+    Linear(LinearError),
     /// It takes every block of keys, and the workload has lists of them.
     NoLists,
     /// It takes lists of blocks of keys, and the workload has none.
     NotListed,
+    /// It takes two weights of every four, and W's mask is another.
+    NotTwoOfFour,
     /// It multiplies blocks, and A has none.
     NotBlocks,
     /// It takes whole blocks only, and A's last ones reach past the matrix.
@@ -157,8 +167,12 @@ impl fmt::Display for Refusal {
         match self {
             Self::Ours(refusal) => refusal.fmt(f),
             Self::Attention(error) => error.fmt(f),
+            Self::Linear(error) => error.fmt(f),
             Self::NoLists => f.write_str("it takes every block of keys, and the workload has lists of them"),
             Self::NotListed => f.write_str("it takes lists of blocks of keys, and the workload has none"),
+            Self::NotTwoOfFour => {
+                f.write_str("it multiplies matrices with two weights of every four alone, and W has another mask")
+            }
             Self::NotBlocks => f.write_str("it multiplies blocks, and A is not made of blocks"),
             Self::Ragged { block } => write!(f, "it takes whole blocks only, and {block} does not divide A"),
             Self::TooLarge { what, found, limit } => write!(f, "{what} is {found}, but at most {limit} is taken"),

@@ -63,7 +63,7 @@ fn dense_tflops(gpu: &Gpu, dtype: Dtype) -> Result<f64, BenchError> {
     gpu.cublaslt()?;
     let (a, b) = (gpu.upload(draw(1).as_bytes())?, gpu.upload(draw(2).as_bytes())?);
     let c = gpu.allocate(a.len())?;
-    let product = DenseProduct::new(gpu, shape, &a, &b, &c)?;
+    let product = DenseProduct::new(gpu, shape, &[[&a, &b, &c]])?;
     let median_us = median(|| gpu.time_us(|| product.launch(&a, &b, &c)))?;
     Ok(2.0 * (DENSE_SIDE as f64).powi(3) / median_us * 1e-6)
 }

@@ -7,8 +7,8 @@ use crate::statistics::geometric_mean;
 /// A table for each of our implementations, and one for the fastest of them on each workload: the speed-up over the peer,
 /// by class and number of columns. Nothing where no matrix has a class or no speed-up is known.
 pub fn means(rows: &[Row]) -> String {
-    let ours: Vec<&Row> =
-        rows.iter().filter(|row| !row.class.is_empty() && is_ours(row) && row.speedup.is_some()).collect();
+    let of_matrices = rows.iter().filter(|row| !row.class.is_empty() && row.operation != "linear");
+    let ours: Vec<&Row> = of_matrices.filter(|row| is_ours(row) && row.speedup.is_some()).collect();
     let implementations = distinct(ours.iter().map(|row| row.implementation.clone()));
     let mut out = String::new();
     for implementation in &implementations {

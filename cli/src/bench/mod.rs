@@ -25,6 +25,11 @@ mod implementations;
 mod launch;
 #[cfg(feature = "gpu")]
 mod limits;
+mod linear;
+mod linear_operands;
+mod linear_report;
+mod linear_suite;
+mod linear_weights;
 mod load;
 mod machine;
 mod matrix_file;
@@ -32,6 +37,8 @@ mod matrix_sets;
 mod means;
 mod on_cpu;
 mod operands;
+#[cfg(feature = "gpu")]
+mod our_linear;
 #[cfg(feature = "gpu")]
 mod our_product;
 mod peer;

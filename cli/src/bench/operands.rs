@@ -8,6 +8,7 @@ use hopper_sparse::reference;
 use super::elements::Elements;
 use super::error::BenchError;
 use super::record::Row;
+use super::workspace::Cache;
 
 /// The data of a workload on the host.
 pub trait Operands: Sized {
@@ -45,6 +46,11 @@ pub trait Operands: Sized {
         let (dtype, len) = self.output();
         let inputs: usize = self.inputs().iter().map(|input| input.as_bytes().len()).sum();
         (inputs + len * dtype.size_bytes()) as u64
+    }
+
+    /// How many sets a device with `l2_bytes` of cache takes in turn.
+    fn num_sets(&self, cache: Cache, l2_bytes: u64) -> usize {
+        cache.num_sets(self.set_bytes(), l2_bytes)
     }
 }
 

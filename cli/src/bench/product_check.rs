@@ -4,8 +4,10 @@
 //! at most twice the plain way's. Beside that every element of C, in a sampled row or not, must have been written: none
 //! may still be the poison, a NaN.
 
+use hopper_sparse::Element;
+use hopper_sparse::formats::DenseView;
 use hopper_sparse::reference::naive::Unit;
-use hopper_sparse::reference::{self, Exact, Tolerance};
+use hopper_sparse::reference::{self, Exact, SparseRows, Tolerance};
 
 use super::elements::{Elements, with_dtype};
 use super::error::BenchError;
@@ -37,22 +39,28 @@ impl Reference {
         let c = Elements::poisoned(product.c_dtype, product.m * product.n);
         with_dtype!(product.dtype, T => with_dtype!(product.c_dtype, U => {
             let (b, c) = (operands.b_view::<T>()?, operands.c_view::<U>(&c)?);
-            let of = |error: hopper_sparse::ops::PlanError| BenchError::Library(error.into());
-            let (exact, tolerance) = match operands.bcsr_view::<T>() {
-                Some(a) => {
-                    let exact = reference::spmm_rows(1.0, &a, b, 0.0, c, &rows).map_err(of)?;
-                    let tolerance = reference::naive::tolerance(unit, 1.0, &a, b, 0.0, c, &exact).map_err(of)?;
-                    (exact, tolerance)
-                }
-                None => {
-                    let a = operands.csr_view::<T>();
-                    let exact = reference::spmm_rows(1.0, &a, b, 0.0, c, &rows).map_err(of)?;
-                    let tolerance = reference::naive::tolerance(unit, 1.0, &a, b, 0.0, c, &exact).map_err(of)?;
-                    (exact, tolerance)
-                }
-            };
-            Ok(Self { exact, tolerance })
+            match operands.bcsr_view::<T>() {
+                Some(a) => Self::of_rows(unit, &a, b, c, &rows),
+                None => Self::of_rows(unit, &operands.csr_view::<T>(), b, c, &rows),
+            }
         }))
+    }
+
+    /// Computes some rows of A B. C is not read.
+    ///
+    /// # Errors
+    /// [`BenchError::Library`] where the matrices' sizes do not agree.
+    pub fn of_rows<T: Element, U: Element>(
+        unit: Unit,
+        a: &impl SparseRows<T>,
+        b: DenseView<'_, T>,
+        c: DenseView<'_, U>,
+        rows: &[usize],
+    ) -> Result<Self, BenchError> {
+        let of = |error: hopper_sparse::ops::PlanError| BenchError::Library(error.into());
+        let exact = reference::spmm_rows(1.0, a, b, 0.0, c, rows).map_err(of)?;
+        let tolerance = reference::naive::tolerance(unit, 1.0, a, b, 0.0, c, &exact).map_err(of)?;
+        Ok(Self { exact, tolerance })
     }
 
     /// Compares a result.
@@ -60,12 +68,19 @@ impl Reference {
     /// # Errors
     /// [`BenchError::Library`] where it is not of C's size.
     pub fn judge(&self, operands: &ProductOperands, c: &Elements) -> Result<Verdict, BenchError> {
-        let report = with_dtype!(operands.product.c_dtype, U => self.exact.compare(operands.c_view::<U>(c)?));
-        let report = report.map_err(|error| BenchError::Library(error.into()))?;
+        with_dtype!(operands.product.c_dtype, U => self.judge_view(operands.c_view::<U>(c)?, c.count_nan()))
+    }
+
+    /// Compares a result in which so many elements are not a number.
+    ///
+    /// # Errors
+    /// [`BenchError::Library`] where it is not of C's size.
+    pub fn judge_view<U: Element>(&self, c: DenseView<'_, U>, num_nan: usize) -> Result<Verdict, BenchError> {
+        let report = self.exact.compare(c).map_err(|error| BenchError::Library(error.into()))?;
         Ok(Verdict {
             error: report.relative_frobenius,
             limit: self.tolerance.relative_frobenius,
-            finding: match c.count_nan() {
+            finding: match num_nan {
                 0 => Finding::Rows(self.tolerance.judge(&report)),
                 count => Finding::Unwritten(count),
             },

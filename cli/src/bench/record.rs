@@ -184,8 +184,14 @@ record! {
     k: Option<u64>,
     /// The shape of A's blocks; empty where it has none.
     block: String,
-    /// Elements that A stores.
+    /// Elements that A stores; of a linear layer, weights that are not zero.
     stored: Option<u64>,
+    /// The part of a linear layer's weights that was to be zero, 0 to 1.
+    sparsity: Option<f64>,
+    /// Bytes of a linear layer's weights as the implementation stores them.
+    weight_bytes: Option<u64>,
+    /// The same over the number of weights, zeros included.
+    bytes_per_element: Option<f64>,
     /// Sequences.
     batch: Option<u64>,
     /// Queries of the longest sequence.
@@ -200,7 +206,7 @@ record! {
     kv_heads: Option<u64>,
     /// Columns of a head.
     head_dim: Option<u64>,
-    /// Which keys a row sees.
+    /// Which keys a row sees; of a linear layer, how its zeros lie.
     mask: String,
     /// The type of A and B, or of Q, K and V.
     dtype: String,
@@ -226,6 +232,8 @@ record! {
     median_us: Option<f64>,
     /// Microseconds a launch, least.
     min_us: Option<f64>,
+    /// Microseconds a launch, most.
+    max_us: Option<f64>,
     /// Interquartile range of the samples, in percent of the median.
     spread_pct: Option<f64>,
     /// TFLOP/s of the operations that it carries out.
@@ -236,6 +244,8 @@ record! {
     speedup: Option<f64>,
     /// The least time that bandwidth and peak allow over the median, 0 to 1.
     of_limit: Option<f64>,
+    /// The time that a copy of as many bytes takes, over the median: 0 to 1 or a little more.
+    of_copy: Option<f64>,
     /// Bytes a second of a copy on the device, in the same run, in GB/s; reading and writing both count.
     copy_gbps: Option<f64>,
     /// TFLOP/s of the dense peer at its best shape, in the same run.

@@ -4,6 +4,7 @@ use super::attention_operands::AttentionOperands;
 use super::error::BenchError;
 use super::implementation::{Implementation, Place};
 use super::implementations as all;
+use super::linear_operands::LinearOperands;
 use super::peer::Peer;
 use super::product_operands::ProductOperands;
 use super::workload::Operation;
@@ -17,6 +18,8 @@ pub enum Registered {
     Attention(&'static dyn Implementation<AttentionOperands>),
     /// Attention, in a process of its own.
     AttentionPeer(&'static Peer),
+    /// A linear layer.
+    Linear(&'static dyn Implementation<LinearOperands>),
 }
 
 impl Registered {
@@ -26,6 +29,7 @@ impl Registered {
             Self::Product(implementation) => implementation.name(),
             Self::Attention(implementation) => implementation.name(),
             Self::AttentionPeer(peer) => peer.name,
+            Self::Linear(implementation) => implementation.name(),
         }
     }
 
@@ -34,6 +38,7 @@ impl Registered {
         match self {
             Self::Product(_) => Operation::Spmm,
             Self::Attention(_) | Self::AttentionPeer(_) => Operation::Attention,
+            Self::Linear(_) => Operation::Linear,
         }
     }
 
@@ -41,6 +46,14 @@ impl Registered {
     pub fn product(self) -> Option<&'static dyn Implementation<ProductOperands>> {
         match self {
             Self::Product(implementation) => Some(implementation),
+            _ => None,
+        }
+    }
+
+    /// It, where it computes linear layers.
+    pub fn linear(self) -> Option<&'static dyn Implementation<LinearOperands>> {
+        match self {
+            Self::Linear(implementation) => Some(implementation),
             _ => None,
         }
     }
@@ -67,6 +80,7 @@ impl Registered {
             Self::Product(implementation) => implementation.place(),
             Self::Attention(implementation) => implementation.place(),
             Self::AttentionPeer(_) => Place::Gpu,
+            Self::Linear(implementation) => implementation.place(),
         }
     }
 }
@@ -132,7 +146,10 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     Registered::Attention(&all::ours_attention_dense::Dense),
     #[cfg(feature = "gpu")]
     Registered::Attention(&all::ours_attention_blocks::Blocks),
+    #[cfg(feature = "gpu")]
+    Registered::Linear(&all::ours_linear_bitmap::Bitmaps),
     Registered::Product(&all::naive_spmm_cpu::NaiveCpu),
+    Registered::Linear(&all::naive_linear_cpu::NaiveCpu),
     Registered::Attention(&all::naive_attention_cpu::NaiveCpu),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::vendor_gemm_cublaslt::CublasLt::WITH_ZEROS),
@@ -146,6 +163,10 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     Registered::Product(&all::vendor_spmm_cusparse_csr::CusparseCsr::ALG3),
     #[cfg(feature = "gpu")]
     Registered::Product(&all::vendor_spmm_cusparse_bsr::CusparseBsr),
+    #[cfg(feature = "gpu")]
+    Registered::Linear(&all::vendor_linear_cublaslt::CublasLt),
+    #[cfg(feature = "gpu")]
+    Registered::Linear(&all::vendor_linear_cusparselt::CusparseLt),
     Registered::AttentionPeer(&all::peer_attention_torch::CUDNN),
     Registered::AttentionPeer(&all::peer_attention_torch::FLASH2),
 ];

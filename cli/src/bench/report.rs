@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::launch::Launch;
+use super::linear_report::{linear_means, linear_title};
 use super::load::Load;
 use super::means::means;
 use super::record::{Row, Status};
@@ -88,6 +89,7 @@ pub fn table(rows: &[Row]) -> String {
     }
     out.push_str(&ratios(rows));
     out.push_str(&means(rows));
+    out.push_str(&linear_means(rows));
     out
 }
 
@@ -133,7 +135,11 @@ pub(super) fn is_ours(row: &Row) -> bool {
 }
 
 fn title(row: &Row) -> String {
-    let problem = if row.operation == "attention" { attention_title(row) } else { product_title(row) };
+    let problem = match row.operation.as_str() {
+        "attention" => attention_title(row),
+        "linear" => linear_title(row),
+        _ => product_title(row),
+    };
     let peer = if row.peer.is_empty() { "nobody" } else { &row.peer };
     let class = if row.class.is_empty() { String::new() } else { format!(" ({})", row.class) };
     let launch = if row.launch == Launch::Graph.name() { ", replayed from a graph" } else { "" };

@@ -13,6 +13,8 @@ use super::contest::{self, Entrant};
 use super::error::BenchError;
 use super::implementation::{Implementation, Place};
 use super::launch::Launch;
+use super::linear_operands::LinearOperands;
+use super::linear_weights::LastWeights;
 use super::operands::Operands;
 use super::plot;
 use super::product_operands::{LastMatrix, ProductOperands};
@@ -54,8 +56,9 @@ impl Outcome {
 pub fn run(args: &BenchArgs) -> Result<Outcome, BenchError> {
     match &args.verb {
         Verb::List => Ok(Outcome { text: list()?, has_failures: false }),
-        Verb::Run(args) => run_suite(&args.suite, &args.how),
-        Verb::Spmm(args) => run_suite(args.suite.name(), &args.how),
+        Verb::Run(args) => run_suite(Suite::load(&args.suite)?, &args.how),
+        Verb::Spmm(args) => run_suite(Suite::load(args.suite.name())?, &args.how),
+        Verb::Linear(args) => run_suite(Suite::load("linear")?.with_linear(&args.choice())?, &args.how),
         Verb::Compare { before, after } => {
             let text = report::comparison(&record::read_csv(before)?, &record::read_csv(after)?);
             Ok(Outcome { text, has_failures: false })
@@ -99,13 +102,14 @@ fn listing(plan: &[Planned]) -> String {
     text
 }
 
-fn run_suite(suite: &str, args: &HowArgs) -> Result<Outcome, BenchError> {
+fn run_suite(suite: Suite, args: &HowArgs) -> Result<Outcome, BenchError> {
+    let name = suite.name;
     let mut plan = plan(suite, args)?;
     if args.list {
         return Ok(Outcome { text: listing(&plan), has_failures: false });
     }
     let settings = Settings {
-        suite: suite.to_owned(),
+        suite: name.to_owned(),
         rounds: args.rounds as usize,
         max_seconds: args.max_seconds.max(0.0),
         cache: args.cache,
@@ -124,7 +128,7 @@ fn run_suite(suite: &str, args: &HowArgs) -> Result<Outcome, BenchError> {
 
     let mut rows: Vec<Row> = Vec::new();
     let mut has_lost_one = false;
-    let mut last = LastMatrix::default();
+    let mut last = Last::default();
     for ((workload, implementations), number) in plan.iter().zip(1..) {
         progress.line(&format!("[{number}/{}] {}", plan.len(), workload.name));
         match measure(&session, workload, implementations, &settings, &mut last, &progress) {
@@ -150,14 +154,14 @@ fn measure(
     workload: &Workload,
     implementations: &[Registered],
     settings: &Settings,
-    last: &mut LastMatrix,
+    last: &mut Last,
     progress: &Progress,
 ) -> Result<Vec<Row>, BenchError> {
     let row = |name: &str| session.row(workload, name, settings);
     match &workload.problem {
         Problem::Product(product) => {
             let ours: Vec<_> = implementations.iter().filter_map(|one| one.product()).collect();
-            let operands = ProductOperands::of(product, last)?;
+            let operands = ProductOperands::of(product, &mut last.matrix)?;
             let arena = Arena::new(session, &operands, &ours, settings)?;
             Ok(contest::hold(entrants(&arena, &ours, row), settings, progress))
         }
@@ -170,7 +174,21 @@ fn measure(
             let all = entrants(&arena, &ours, row).into_iter().chain(peers).collect();
             Ok(contest::hold(all, settings, progress))
         }
+        Problem::Linear(linear) => {
+            let all: Vec<_> = implementations.iter().filter_map(|one| one.linear()).collect();
+            let operands = LinearOperands::of(linear, &mut last.weights);
+            let arena = Arena::new(session, &operands, &all, settings)?;
+            Ok(contest::hold(entrants(&arena, &all, row), settings, progress))
+        }
     }
+}
+
+/// What the last workload was made of, for the next one.
+#[derive(Default)]
+struct Last {
+    matrix: LastMatrix,
+    /// NOTE: they may hold memory of the session's device, and so must not outlive it.
+    weights: LastWeights,
 }
 
 fn entrants<'a, O: Operands>(
@@ -209,7 +227,7 @@ fn start_peers(plan: &mut [Planned], session: &Session, progress: &Progress) {
 type Planned = (Workload, Vec<Registered>);
 
 /// What the command line asks for.
-fn plan(suite: &str, args: &HowArgs) -> Result<Vec<Planned>, BenchError> {
+fn plan(suite: Suite, args: &HowArgs) -> Result<Vec<Planned>, BenchError> {
     let asked = chosen_implementations(args)?;
     let implementations = |workload: &Workload| -> Vec<Registered> {
         let all = match &asked {
@@ -235,8 +253,8 @@ fn device_dtypes(plan: &[Planned]) -> Vec<Dtype> {
     dtypes
 }
 
-fn chosen_workloads(suite: &str, args: &HowArgs) -> Result<Vec<Workload>, BenchError> {
-    let mut workloads = Suite::load(suite)?.with_cols(&args.cols)?.workloads(args.matrices.as_deref())?;
+fn chosen_workloads(suite: Suite, args: &HowArgs) -> Result<Vec<Workload>, BenchError> {
+    let mut workloads = suite.with_cols(&args.cols)?.workloads(args.matrices.as_deref())?;
     if let Some(only) = &args.only {
         workloads.retain(|workload| match only.strip_prefix('=') {
             Some(name) => workload.name == name,
@@ -435,6 +453,53 @@ mod tests {
         // The peer is a vendor's: without a GPU there is no speed-up, and so no mean.
         assert_eq!(first.peer, "vendor/spmm/cusparse-*");
         assert!(!outcome.text.contains("geometric means"), "{}", outcome.text);
+    }
+
+    #[test]
+    fn linear_layers_are_checked_and_timed_for_each_number_of_tokens() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let csv = folder.path().join("a.csv");
+        let path = csv.to_str().expect("UTF-8");
+        let outcome = bench(&["run", "smoke", "--only", "linear", "--rounds", "5", "--csv", path]).expect("it runs");
+        assert!(!outcome.has_failures, "{}", outcome.text);
+        let rows = record::read_csv(&csv).expect("a record");
+        assert_eq!(rows.iter().map(|row| row.n).collect::<Vec<_>>(), [Some(1), Some(5)]);
+        for row in &rows {
+            assert_eq!(
+                (row.operation.as_str(), row.status, row.mask.as_str()),
+                ("linear", Status::Right, "wanda"),
+                "{row:?}"
+            );
+            assert_eq!((row.m, row.k, row.stored, row.sparsity), (Some(50), Some(70), Some(50 * 35), Some(0.5)));
+            assert_eq!((row.weight_bytes, row.bytes_per_element), (Some(50 * 70 * 4), Some(4.0)));
+            assert!(row.min_us <= row.median_us && row.median_us <= row.max_us, "{row:?}");
+        }
+        assert!(outcome.text.contains("W of 50 x 70, 50 % zeros (wanda)"), "{}", outcome.text);
+    }
+
+    #[test]
+    fn linear_layers_are_chosen_by_model_tokens_sparsity_and_mask() {
+        let outcome = bench(&[
+            "linear",
+            "--models",
+            "qwen",
+            "--tokens",
+            "1,64",
+            "--mask",
+            "dead-columns",
+            "--sparsity",
+            "0.7",
+            "--list",
+        ]);
+        let text = outcome.expect("it lists").text;
+        assert!(text.contains("qwen2.5-7b gate-up dead-columns 70% n64"), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with("qwen")).count(), 4 * 2, "{text}");
+        for args in [&["linear", "--models", "gpt"][..], &["linear", "--only", "nothing"], &["linear", "--cols", "8"]] {
+            assert!(bench(args).expect_err("nothing of that name").is_usage(), "{args:?}");
+        }
+        let parse = |args: &[&str]| Command::try_parse_from(["bench", "linear"].iter().chain(args)).is_ok();
+        assert!(parse(&["--mask", "2:4"]));
+        assert!(!parse(&["--sparsity", "1.5"]) && !parse(&["--mask", "3:4"]) && !parse(&["--tokens", "0"]));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! A suite is a file of `bench/workloads/`, kept inside the program so that one file can be carried to a machine
 //! with a GPU. Its `[defaults]` fill in what a `[[workload]]` leaves out; `[matrices]` asks for one workload for each
 //! Matrix Market file of a folder, `[lookalikes]` for one for each look-alike, both once for each of `cols` where it is
-//! given, and `[grid]` for one for each head size, mask and length. `[classes]` says what files come from.
+//! given, `[grid]` for one for each head size, mask and length, and `[linear]` for one for each layer of some models, sparsity and number
+//! of tokens. `[classes]` says what files come from.
 
 use core::fmt;
 use core::str::FromStr;
@@ -18,8 +19,9 @@ use serde::Deserialize;
 
 use super::attention::{AttentionWorkload, Listed, Mask};
 use super::error::BenchError;
+use super::linear_suite::{LinearChoice, LinearGrid};
 use super::matrix_sets::{self, Member};
-use super::workload::{Operation, Problem, Product, Source, Workload};
+use super::workload::{Problem, Product, Source, Workload};
 
 /// A suite as its file says it, not yet expanded.
 #[derive(Clone, Debug)]
@@ -38,6 +40,7 @@ const SUITES: &[(&str, &str)] = &[
     ("smoke", include_str!("../../../bench/workloads/smoke.toml")),
     ("real", include_str!("../../../bench/workloads/real.toml")),
     ("lookalike", include_str!("../../../bench/workloads/lookalike.toml")),
+    ("linear", include_str!("../../../bench/workloads/linear.toml")),
     ("suitesparse", include_str!("../../../bench/workloads/suitesparse.toml")),
     #[cfg(all(feature = "gpu", feature = "ablation"))]
     ("ablation", include_str!("../../../bench/workloads/ablation.toml")),
@@ -81,6 +84,16 @@ impl Suite {
         Ok(self)
     }
 
+    /// The same with other linear layers, tokens, sparsities or masks.
+    ///
+    /// # Errors
+    /// [`BenchError::UnknownWorkload`] where no layer is of a model asked for.
+    pub fn with_linear(mut self, choice: &LinearChoice) -> Result<Self, BenchError> {
+        let grid = self.file.linear.as_mut().ok_or(BenchError::Incomplete { suite: self.name, field: "linear" })?;
+        grid.choose(choice).map_err(|name| BenchError::UnknownWorkload { name })?;
+        Ok(self)
+    }
+
     /// The suite's workloads. `matrices` is the folder whose files a suite with `[matrices]` multiplies, and where one with
     /// `[lookalikes]` looks for the files that they imitate.
     ///
@@ -106,7 +119,28 @@ impl Suite {
                 self.push_member(member, entry, &mut all)?;
             }
         }
+        if let Some(grid) = &self.file.linear {
+            self.push_linear(grid, &mut all)?;
+        }
         Ok(all)
+    }
+
+    /// The linear layers of a grid.
+    fn push_linear(&self, grid: &LinearGrid, all: &mut Vec<Workload>) -> Result<(), BenchError> {
+        let defaults = &self.file.defaults;
+        let dtype = defaults.dtype.ok_or(self.missing("dtype"))?.0;
+        let seed = defaults.seed.ok_or(self.missing("seed"))?;
+        let implementations = grid.implementations.as_ref().or(defaults.implementations.as_ref());
+        let implementations = implementations.ok_or(self.missing("implementations"))?;
+        let peer = grid.peer.as_ref().or(defaults.peer.as_ref());
+        all.extend(grid.workloads(dtype, seed).into_iter().map(|named| Workload {
+            name: named.name,
+            class: Some(named.model),
+            problem: Problem::Linear(named.workload),
+            implementations: implementations.clone(),
+            peer: peer.cloned(),
+        }));
+        Ok(())
     }
 
     /// A matrix of a set, once for each number of columns; where several are asked for, the names have them.
@@ -133,8 +167,8 @@ impl Suite {
         let entry = entry.clone().or(defaults);
         let operation = entry.operation.ok_or(self.missing("operation"))?;
         let problem = match operation {
-            Operation::Spmm => Problem::Product(self.product(&entry, source)?),
-            Operation::Attention => Problem::Attention(self.attention(&entry)?),
+            OperationName::Spmm => Problem::Product(self.product(&entry, source)?),
+            OperationName::Attention => Problem::Attention(self.attention(&entry)?),
         };
         let implementations = entry.implementations.ok_or(self.missing("implementations"))?;
         Ok(Workload { name, class: None, problem, implementations, peer: entry.peer })
@@ -210,6 +244,7 @@ struct SuiteFile {
     grid: Option<Grid>,
     matrices: Option<Entry>,
     lookalikes: Option<Entry>,
+    linear: Option<LinearGrid>,
     /// By class, the names of files that come from there.
     #[serde(default)]
     classes: BTreeMap<String, Vec<String>>,
@@ -275,7 +310,7 @@ macro_rules! entry {
 
 entry! {
     name: String,
-    operation: Operation,
+    operation: OperationName,
     m: usize,
     n: usize,
     cols: Vec<usize>,
@@ -298,6 +333,14 @@ entry! {
     seed: u64,
     implementations: Vec<String>,
     peer: String,
+}
+
+/// What a `[[workload]]` computes; linear layers have a section of their own.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OperationName {
+    Spmm,
+    Attention,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -397,7 +440,7 @@ mod tests {
     fn product(workload: &Workload) -> &Product {
         match &workload.problem {
             Problem::Product(product) => product,
-            Problem::Attention(_) => panic!("{} is no product", workload.name),
+            _ => panic!("{} is no product", workload.name),
         }
     }
 
@@ -529,6 +572,22 @@ mod tests {
             Suite::load("smoke").and_then(|suite| suite.with_cols(&[8])),
             Err(BenchError::FixedColumns { suite: "smoke" })
         ));
+    }
+
+    #[test]
+    fn the_linear_suite_has_four_layers_of_five_models_and_takes_other_tokens() {
+        let suite = Suite::load("linear").expect("it parses");
+        assert_eq!(suite.workloads(None).expect("complete").len(), 5 * 4 * 3 * 4);
+        let choice = LinearChoice { models: vec!["opt-30b".to_owned()], tokens: vec![1], ..LinearChoice::default() };
+        let workloads = suite.clone().with_linear(&choice).and_then(|suite| suite.workloads(None)).expect("complete");
+        assert_eq!(workloads.len(), 4 * 3);
+        assert_eq!(
+            (workloads[0].name.as_str(), workloads[0].class.as_deref()),
+            ("opt-30b qkv wanda 50% n1", Some("opt-30b"))
+        );
+        assert_eq!(workloads[0].problem.to_string(), "1 tokens, 7168 -> 21504, 50 % zeros (wanda), bf16");
+        let unknown = LinearChoice { models: vec!["gpt".to_owned()], ..LinearChoice::default() };
+        assert!(matches!(suite.with_linear(&unknown), Err(BenchError::UnknownWorkload { name }) if name == "gpt"));
     }
 
     #[test]

@@ -6,18 +6,19 @@ use std::path::PathBuf;
 use hopper_sparse::Dtype;
 use hopper_sparse::formats::{BlockShape, Layout};
 use hopper_sparse::generate::Lookalike;
-use serde::Deserialize;
 
 use super::attention::AttentionWorkload;
+use super::linear::LinearWorkload;
 
 /// What an implementation computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// C = A B with A sparse.
     Spmm,
     /// O = softmax(Q K^T) V.
     Attention,
+    /// Y = X W^T with W sparse.
+    Linear,
 }
 
 impl fmt::Display for Operation {
@@ -25,6 +26,7 @@ impl fmt::Display for Operation {
         f.write_str(match self {
             Self::Spmm => "spmm",
             Self::Attention => "attention",
+            Self::Linear => "linear",
         })
     }
 }
@@ -78,6 +80,8 @@ pub enum Problem {
     Product(Product),
     /// Attention.
     Attention(AttentionWorkload),
+    /// A linear layer.
+    Linear(LinearWorkload),
 }
 
 impl Problem {
@@ -86,6 +90,7 @@ impl Problem {
         match self {
             Self::Product(_) => Operation::Spmm,
             Self::Attention(_) => Operation::Attention,
+            Self::Linear(_) => Operation::Linear,
         }
     }
 
@@ -94,6 +99,7 @@ impl Problem {
         match self {
             Self::Product(product) => product.dtype,
             Self::Attention(attention) => attention.problem.dtype,
+            Self::Linear(linear) => linear.weights.dtype,
         }
     }
 
@@ -102,6 +108,7 @@ impl Problem {
         match self {
             Self::Product(product) => (product.dtype, product.c_dtype) = (dtype, dtype),
             Self::Attention(attention) => attention.problem.dtype = dtype,
+            Self::Linear(linear) => linear.weights.dtype = dtype,
         }
     }
 }
@@ -112,6 +119,7 @@ impl fmt::Display for Problem {
             Self::Product(Product { n, source: Source::File(path), .. }) => write!(f, "{} x {n}", path.display()),
             Self::Product(Product { m, n, k, .. }) => write!(f, "{m} x {n} x {k}"),
             Self::Attention(attention) => attention.fmt(f),
+            Self::Linear(linear) => linear.fmt(f),
         }
     }
 }

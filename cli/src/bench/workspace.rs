@@ -87,7 +87,7 @@ impl<'a, O: Operands> Workspace<'a, O> {
     #[cfg(feature = "gpu")]
     pub fn device(operands: &'a O, gpu: &'a Gpu, cache: Cache) -> Result<Self, BenchError> {
         let (dtype, len) = operands.output();
-        let num_sets = cache.num_sets(operands.set_bytes(), gpu.l2_bytes());
+        let num_sets = operands.num_sets(cache, gpu.l2_bytes());
         let mut sets = Vec::with_capacity(num_sets);
         for _ in 0..num_sets {
             let inputs = operands.inputs().into_iter().map(|input| gpu.upload(input.as_bytes()));

@@ -1,11 +1,14 @@
 //! The implementations, a file each: kind, operation and variant make its name.
 
 pub mod naive_attention_cpu;
+pub mod naive_linear_cpu;
 pub mod naive_spmm_cpu;
 #[cfg(feature = "gpu")]
 pub mod ours_attention_blocks;
 #[cfg(feature = "gpu")]
 pub mod ours_attention_dense;
+#[cfg(feature = "gpu")]
+pub mod ours_linear_bitmap;
 #[cfg(all(feature = "gpu", feature = "ablation"))]
 pub mod ours_spmm_ablation;
 #[cfg(feature = "gpu")]
@@ -18,6 +21,10 @@ pub mod ours_spmm_wcsr;
 pub mod peer_attention_torch;
 #[cfg(feature = "gpu")]
 pub mod vendor_gemm_cublaslt;
+#[cfg(feature = "gpu")]
+pub mod vendor_linear_cublaslt;
+#[cfg(feature = "gpu")]
+pub mod vendor_linear_cusparselt;
 #[cfg(feature = "gpu")]
 pub mod vendor_spmm_cusparse_bsr;
 #[cfg(feature = "gpu")]

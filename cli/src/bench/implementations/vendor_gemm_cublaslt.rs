@@ -59,7 +59,7 @@ impl Implementation<ProductOperands> for CublasLt {
         let Product { m, n, k, dtype, c_dtype, b_layout, c_layout, .. } = workspace.operands().product;
         let shape = Shape { m, n, k, dtype, c_dtype, b_layout, c_layout };
         let a = gpu.upload(workspace.operands().dense_a().as_bytes())?;
-        let product = DenseProduct::new(gpu, shape, &a, &sets[0].inputs[0], &sets[0].output)?;
+        let product = DenseProduct::new(gpu, shape, &[[&a, &sets[0].inputs[0], &sets[0].output]])?;
         Ok(Box::new(Ready { workspace, a, product, values: self.values }))
     }
 }

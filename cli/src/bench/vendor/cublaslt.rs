@@ -12,7 +12,7 @@ use crate::bench::error::BenchError;
 use crate::bench::implementation::Refusal;
 
 /// Algorithms that each question to the heuristics may name.
-const NUM_ALGORITHMS: usize = 16;
+const NUM_ALGORITHMS: usize = 64;
 /// Workspace sizes that the heuristics are asked with, largest last: that many bytes are allocated.
 const WORKSPACES: [usize; 2] = [64 << 20, 256 << 20];
 
@@ -187,17 +187,13 @@ pub struct DenseProduct<'a> {
 }
 
 impl<'a> DenseProduct<'a> {
-    /// Asks the heuristics for algorithms, tries each on these matrices, and keeps the fastest. C is overwritten.
+    /// Asks the heuristics for algorithms, tries each on these matrices, and keeps the fastest. `turns` has one or more of A, B and C,
+    /// which launches take in turn: with as many as there will be, an algorithm is chosen for operands that come from memory. C is
+    /// overwritten.
     ///
     /// # Errors
     /// [`Refusal::VendorUnsupported`] where there is no algorithm; else what the library failed at.
-    pub fn new(
-        gpu: &'a Gpu,
-        shape: Shape,
-        a: &DeviceBytes,
-        b: &DeviceBytes,
-        c: &DeviceBytes,
-    ) -> Result<Self, BenchError> {
+    pub fn new(gpu: &'a Gpu, shape: Shape, turns: &[[&DeviceBytes; 3]]) -> Result<Self, BenchError> {
         use FactorOperation::{Plain, Transposed};
         let Shape { m, n, k, dtype, c_dtype, b_layout, c_layout } = shape;
         // In column-major eyes, A row-major is A^T of k x m, and B row-major is B^T of n x k.
@@ -232,7 +228,7 @@ impl<'a> DenseProduct<'a> {
         for bytes in WORKSPACES {
             product.ask(bytes)?;
         }
-        product.choose(a, b, c)?;
+        product.choose(turns)?;
         Ok(product)
     }
 
@@ -268,15 +264,19 @@ impl<'a> DenseProduct<'a> {
         Ok(())
     }
 
-    /// Times each algorithm a few times and keeps the one with the fastest launch.
-    fn choose(&mut self, a: &DeviceBytes, b: &DeviceBytes, c: &DeviceBytes) -> Result<(), BenchError> {
+    /// Times each algorithm a few times and keeps the one with the fastest trial.
+    fn choose(&mut self, turns: &[[&DeviceBytes; 3]]) -> Result<(), BenchError> {
         const NUM_TRIALS: usize = 6;
+        // Short launches are timed together, or the two events would be much of what is compared.
+        const MOST_LAUNCHES: usize = 4;
         let mut best = None;
+        let mut turn = turns.iter().cycle();
         for index in 0..self.algorithms.len() {
             self.chosen = index;
             let mut least = f64::INFINITY;
             for _ in 0..NUM_TRIALS {
-                match self.gpu.time_us(|| self.launch(a, b, c)) {
+                let mut trial = turn.by_ref().take(turns.len().min(MOST_LAUNCHES));
+                match self.gpu.time_us(|| trial.try_for_each(|[a, b, c]| self.launch(a, b, c))) {
                     Ok(time) => least = least.min(time),
                     // The heuristics may name one that then refuses; the others are still good.
                     Err(BenchError::Refused(_)) => break,
