@@ -19,6 +19,9 @@ pub const STARTS_PER_PIECE: usize = WARPS * 32;
 /// 64 columns of a panel of X: tokens by features.
 pub type XTile<E, const TOKENS: usize> = Tile<E, TOKENS, STEP_COLS, Swizzle128>;
 
+/// A stage of X: `STEPS` times 64 columns.
+pub type XStage<E, const TOKENS: usize, const STEPS: usize> = [XTile<E, TOKENS>; STEPS];
+
 /// All of a kernel's shared memory.
 #[repr(C, align(1024))]
 #[derive(SharedLayout)]

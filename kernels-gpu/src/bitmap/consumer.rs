@@ -1,20 +1,26 @@
 //! The warps that decode and multiply.
 
+// `seq!` writes an expression out for each index, and for index 0 it says what nobody would write by hand.
+#![allow(clippy::identity_op)]
+
 use hopper_std::half::Half;
-use hopper_std::ptx::wgmma::{Mma, Registers};
+use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
 use hopper_std::sm90::{
     Accumulator, BlockScope, Consumer, Flight, FullSlot, Initial, LeftFragment, Shared, WarpGroup, WarpRing,
 };
 use hopper_std::thread;
 
-use super::config::{Arguments, RING_GROUPS, XTile};
+use super::config::{Arguments, RING_GROUPS, XStage};
 use super::strip::Strip;
-use crate::linear::{WARPS, finish};
+use crate::linear::{UNIT_STEPS, WARPS, finish};
 
-/// What a step's products read.
-type InFlight<E, const TOKENS: usize> = (FullSlot<XTile<E, TOKENS>, BlockScope>, LeftFragment<16>);
+/// What the products of a part of a unit read.
+type InFlight<E, const TOKENS: usize, const STEPS: usize, const WORDS: usize> =
+    (FullSlot<XStage<E, TOKENS, STEPS>, BlockScope>, LeftFragment<WORDS>);
 
 /// Multiplies this worker's pieces. Warp group.
+///
+/// `WORDS` are those of the left operand that are decoded at once: half a unit.
 ///
 /// # Safety
 /// The launch contract of [`Arguments`]; all warps of a consumer warp group call it.
@@ -23,31 +29,48 @@ pub(super) unsafe fn consume<
     E: Half + Mma<REGISTERS>,
     const REGISTERS: usize,
     const TOKENS: usize,
+    const STEPS: usize,
+    const WORDS: usize,
     const STAGES: usize,
 >(
     arguments: &Arguments,
     warp_group: WarpGroup,
     rings: Shared<[WarpRing<RING_GROUPS>; WARPS]>,
-    mut x: Consumer<XTile<E, TOKENS>, STAGES, BlockScope>,
+    mut x: Consumer<XStage<E, TOKENS, STEPS>, STAGES, BlockScope>,
 ) where
     [f32; REGISTERS]: Registers,
+    [u32; WORDS]: RegisterWords,
 {
+    const { assert!(STEPS * 16 == WORDS && UNIT_STEPS == 2 * STEPS, "a unit is decoded in two parts") };
     let warp = (warp_group.index() - 1) * 4 + warp_group.warp();
     let mut index = arguments.work.first(thread::block_idx_x());
     // SAFETY: each warp has its own ring.
     let mut strip = unsafe { Strip::new(arguments, rings.at(warp), warp, index) };
     loop {
         let mut sums = Accumulator::<REGISTERS>::zeroed();
-        // SAFETY: the list has a worker's pieces; the whole warp group is here, as at each step below.
+        // SAFETY: the list has a worker's pieces, and a piece a unit; the whole warp group is here, as at each step below.
         unsafe {
             let piece = arguments.work.piece(index);
             strip.begin(arguments, index, &piece);
-            let mut initial = Initial::Zero;
-            while strip.has_more() {
+            strip.next_unit(arguments);
+            let left = strip.decode::<WORDS>(0);
+            let mut flight = multiply::<E, REGISTERS, TOKENS, STEPS, WORDS>(&mut sums, Initial::Zero, (x.wait(), left));
+            // Two parts of a unit, written out: what is decoded into lies in other registers than what is multiplied.
+            loop {
+                let left = strip.decode::<WORDS>(STEPS);
+                left.finish_before_wait();
+                end(flight.wait());
+                flight = multiply::<E, REGISTERS, TOKENS, STEPS, WORDS>(&mut sums, Initial::Kept, (x.wait(), left));
+                if !strip.has_more() {
+                    break;
+                }
                 strip.next_unit(arguments);
-                multiply_unit::<E, REGISTERS, TOKENS, STAGES>(&mut strip, &mut sums, initial, &mut x);
-                initial = Initial::Kept;
+                let left = strip.decode::<WORDS>(0);
+                left.finish_before_wait();
+                end(flight.wait());
+                flight = multiply::<E, REGISTERS, TOKENS, STEPS, WORDS>(&mut sums, Initial::Kept, (x.wait(), left));
             }
+            end(flight.wait());
             finish::<E, REGISTERS>(&arguments.output, &piece, warp, &mut sums);
             if piece.behind == 0 {
                 break;
@@ -57,60 +80,45 @@ pub(super) unsafe fn consume<
     }
 }
 
-/// sums += W X^T over a unit, a step's decoding beside the products of the one before. Warp group.
-///
-/// # Safety
-/// The launch contract of [`Arguments`]; all warps of a consumer warp group call it.
-#[inline(always)]
-unsafe fn multiply_unit<E: Mma<REGISTERS>, const REGISTERS: usize, const TOKENS: usize, const STAGES: usize>(
-    strip: &mut Strip,
-    sums: &mut Accumulator<REGISTERS>,
-    initial: Initial,
-    x: &mut Consumer<XTile<E, TOKENS>, STAGES, BlockScope>,
-) where
-    [f32; REGISTERS]: Registers,
-{
-    // SAFETY: the unit's values have arrived; a step's X is a part of its slot.
-    unsafe {
-        let left = strip.windows(0).expand();
-        let mut flight = multiply::<E, REGISTERS, TOKENS>(sums, initial, (x.wait(), left));
-        hopper_std::seq!(STEP in 1..4 {
-            let left = strip.windows(STEP).expand();
-            left.finish_before_wait();
-            end(flight.wait());
-            flight = multiply::<E, REGISTERS, TOKENS>(sums, Initial::Kept, (x.wait(), left));
-        });
-        end(flight.wait());
-    }
-}
-
-/// The end of what a step's products read. Warp.
-#[inline(always)]
-fn end<E, const TOKENS: usize>((x, left): InFlight<E, TOKENS>) {
-    left.end();
-    x.release();
-}
-
-/// Issues sums += W X^T over 64 columns. Warp group.
+/// Issues sums += W X^T over a part of a unit. Warp group.
 ///
 /// # Safety
 /// As [`Accumulator::start`].
 #[inline(always)]
-unsafe fn multiply<E: Mma<REGISTERS>, const REGISTERS: usize, const TOKENS: usize>(
+unsafe fn multiply<
+    E: Mma<REGISTERS>,
+    const REGISTERS: usize,
+    const TOKENS: usize,
+    const STEPS: usize,
+    const WORDS: usize,
+>(
     sums: &mut Accumulator<REGISTERS>,
     initial: Initial,
-    read: InFlight<E, TOKENS>,
-) -> Flight<'_, REGISTERS, InFlight<E, TOKENS>>
+    read: InFlight<E, TOKENS, STEPS, WORDS>,
+) -> Flight<'_, REGISTERS, InFlight<E, TOKENS, STEPS, WORDS>>
 where
     [f32; REGISTERS]: Registers,
+    [u32; WORDS]: RegisterWords,
 {
     // SAFETY: the caller's promise.
     unsafe {
         sums.start(initial, read, |products, (x, left)| {
-            let x = x.stage().k_major(0);
             hopper_std::seq!(STEP in 0..4 {
-                products.add_left::<E, _, 16>(left, x, STEP);
+                products.add_left_at::<E, _, WORDS>(left, STEP, x.stage().at(0).k_major(0), STEP);
+            });
+            hopper_std::seq!(STEP in 0..4 {
+                products.add_left_at::<E, _, WORDS>(left, 4 + STEP, x.stage().at(1).k_major(0), STEP);
             });
         })
     }
+}
+
+/// The end of what products read, after the wait for them. Warp.
+#[inline(always)]
+fn end<E, const TOKENS: usize, const STEPS: usize, const WORDS: usize>((x, left): InFlight<E, TOKENS, STEPS, WORDS>)
+where
+    [u32; WORDS]: RegisterWords,
+{
+    left.end();
+    x.release();
 }

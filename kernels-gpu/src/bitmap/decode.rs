@@ -1,7 +1,7 @@
 //! From a mask and a stream to the left operand of four products.
 
 use hopper_std::ptx::bits::{dp4a_u32_u32, prmt_b32, shf_r_clamp_b32, shf_r_wrap_b32};
-use hopper_std::sm90::{LeftFragment, WINDOW, WarpStream};
+use hopper_std::sm90::{WINDOW, WarpStream};
 
 use super::config::RING_GROUPS;
 
@@ -61,11 +61,8 @@ impl Windows {
 
     /// The lane's elements of the 64 columns. Thread.
     #[inline(always)]
-    pub(super) fn expand(self) -> LeftFragment<16> {
-        let [first, second, third, fourth] = self.columns;
-        let ([a, b, c, d], [e, f, g, h]) = (first.expand(), second.expand());
-        let ([i, j, k, l], [m, n, o, p]) = (third.expand(), fourth.expand());
-        LeftFragment::new([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p])
+    pub(super) fn expand(self) -> [[u32; 4]; 4] {
+        self.columns.map(Window::expand)
     }
 }
 

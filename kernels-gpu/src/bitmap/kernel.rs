@@ -4,13 +4,13 @@ use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16, Half};
 use hopper_std::kernel;
 use hopper_std::ptx::tensor::CachePolicy;
-use hopper_std::ptx::wgmma::{Mma, Registers};
+use hopper_std::ptx::wgmma::{Mma, RegisterWords, Registers};
 use hopper_std::sm90::{
     BlockScope, Pipeline, RegisterBudget, SharedMemory, Swizzle, TensorMapRef, TileShape, WarpGroup,
 };
 use hopper_std::thread;
 
-use super::config::{Arguments, Configuration, Dtype, Smem, XTile};
+use super::config::{Arguments, Configuration, Dtype, Smem, XStage, XTile};
 use super::consumer::consume;
 use super::producer::produce;
 use crate::linear::{Output, WARPS, Work};
@@ -23,16 +23,24 @@ type Budget = RegisterBudget<40, 232, 2>;
 /// # Safety
 /// The launch contract of [`Arguments`].
 #[inline(always)]
-unsafe fn run<E: Half + Mma<REGISTERS>, const REGISTERS: usize, const TOKENS: usize, const STAGES: usize>(
+unsafe fn run<
+    E: Half + Mma<REGISTERS>,
+    const REGISTERS: usize,
+    const TOKENS: usize,
+    const STEPS: usize,
+    const WORDS: usize,
+    const STAGES: usize,
+>(
     map_x: TensorMapRef<XTile<E, TOKENS>>,
     arguments: Arguments,
 ) where
     [f32; REGISTERS]: Registers,
+    [u32; WORDS]: RegisterWords,
 {
     const { assert!(REGISTERS * 2 == TOKENS, "a panel is what the accumulators hold") };
     // SAFETY: the specification asks for this struct's bytes; every thread of the block is here.
     let (warp_group, rings, pipeline) = unsafe {
-        let smem = SharedMemory::<Smem<XTile<E, TOKENS>, STAGES>>::take();
+        let smem = SharedMemory::<Smem<XStage<E, TOKENS, STEPS>, STAGES>>::take();
         let (rings, barriers) = (Smem::rings(smem), Smem::barriers(smem));
         if thread::thread_idx_x() < WARPS as u32 {
             rings.at(thread::thread_idx_x()).init();
@@ -45,21 +53,21 @@ unsafe fn run<E: Half + Mma<REGISTERS>, const REGISTERS: usize, const TOKENS: us
         unsafe {
             Budget::become_producer();
             if thread::thread_idx_x() == 0 {
-                produce::<E, TOKENS, STAGES>(&arguments, map_x, pipeline.producer());
+                produce::<E, TOKENS, STEPS, STAGES>(&arguments, map_x, pipeline.producer());
             }
         }
     } else {
         // SAFETY: a consumer warp group, as counted at `init`.
         unsafe {
             Budget::become_consumer();
-            consume::<E, REGISTERS, TOKENS, STAGES>(&arguments, warp_group, rings, pipeline.consumer());
+            consume::<E, REGISTERS, TOKENS, STEPS, WORDS, STAGES>(&arguments, warp_group, rings, pipeline.consumer());
         }
     }
 }
 
 /// Makes the entries and the list of their configurations.
 macro_rules! kernels {
-    ($($name:ident $spec:ident: $element:ident, $tokens:literal tokens, $stages:literal stages;)*) => {
+    ($($name:ident $spec:ident: $element:ident, $tokens:literal tokens, $stages:literal stages of $steps:literal;)*) => {
         /// The exported kernels, `bitmap_<type>_n<tokens of a panel>`.
         ///
         /// # Safety
@@ -73,7 +81,7 @@ macro_rules! kernels {
                 #[doc = concat!("Linear layer by bitmap, ", stringify!($element), ", panels of ", $tokens, " tokens.")]
                 #[kernel(
                     threads = Budget::THREADS,
-                    shared = SharedMemory::<Smem<XTile<$element, $tokens>, $stages>>::BYTES,
+                    shared = SharedMemory::<Smem<XStage<$element, $tokens, $steps>, $stages>>::BYTES,
                     min_blocks = 1
                 )]
                 pub unsafe fn $name(
@@ -112,7 +120,9 @@ macro_rules! kernels {
                     let arguments =
                         Arguments { masks, values, work, streams, starts, realignments, units, policy, output };
                     // SAFETY: the launch contract is passed on.
-                    unsafe { run::<$element, { $tokens / 2 }, $tokens, $stages>(map_x, arguments) };
+                    unsafe {
+                        run::<$element, { $tokens / 2 }, $tokens, $steps, { $steps * 16 }, $stages>(map_x, arguments);
+                    }
                 }
             )*
         }
@@ -162,14 +172,14 @@ macro_rules! kernels {
 }
 
 kernels! {
-    bitmap_bf16_n8 BITMAP_BF16_N8: Bf16, 8 tokens, 24 stages;
-    bitmap_bf16_n16 BITMAP_BF16_N16: Bf16, 16 tokens, 24 stages;
-    bitmap_bf16_n32 BITMAP_BF16_N32: Bf16, 32 tokens, 16 stages;
-    bitmap_bf16_n64 BITMAP_BF16_N64: Bf16, 64 tokens, 10 stages;
-    bitmap_bf16_n128 BITMAP_BF16_N128: Bf16, 128 tokens, 5 stages;
-    bitmap_f16_n8 BITMAP_F16_N8: F16, 8 tokens, 24 stages;
-    bitmap_f16_n16 BITMAP_F16_N16: F16, 16 tokens, 24 stages;
-    bitmap_f16_n32 BITMAP_F16_N32: F16, 32 tokens, 16 stages;
-    bitmap_f16_n64 BITMAP_F16_N64: F16, 64 tokens, 10 stages;
-    bitmap_f16_n128 BITMAP_F16_N128: F16, 128 tokens, 5 stages;
+    bitmap_bf16_n8 BITMAP_BF16_N8: Bf16, 8 tokens, 20 stages of 2;
+    bitmap_bf16_n16 BITMAP_BF16_N16: Bf16, 16 tokens, 16 stages of 2;
+    bitmap_bf16_n32 BITMAP_BF16_N32: Bf16, 32 tokens, 8 stages of 2;
+    bitmap_bf16_n64 BITMAP_BF16_N64: Bf16, 64 tokens, 5 stages of 2;
+    bitmap_bf16_n128 BITMAP_BF16_N128: Bf16, 128 tokens, 2 stages of 2;
+    bitmap_f16_n8 BITMAP_F16_N8: F16, 8 tokens, 20 stages of 2;
+    bitmap_f16_n16 BITMAP_F16_N16: F16, 16 tokens, 16 stages of 2;
+    bitmap_f16_n32 BITMAP_F16_N32: F16, 32 tokens, 8 stages of 2;
+    bitmap_f16_n64 BITMAP_F16_N64: F16, 64 tokens, 5 stages of 2;
+    bitmap_f16_n128 BITMAP_F16_N128: F16, 128 tokens, 2 stages of 2;
 }

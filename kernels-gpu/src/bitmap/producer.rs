@@ -5,7 +5,7 @@ use hopper_std::ptx::tensor::CachePolicy;
 use hopper_std::sm90::{BlockScope, Producer, TensorMapRef};
 use hopper_std::thread;
 
-use super::config::{Arguments, XTile};
+use super::config::{Arguments, XStage, XTile};
 use crate::linear::{STEP_COLS, UNIT_STEPS};
 
 /// Fills the ring with the columns of X of this worker's pieces. Thread.
@@ -13,10 +13,10 @@ use crate::linear::{STEP_COLS, UNIT_STEPS};
 /// # Safety
 /// The launch contract of [`Arguments`]; one thread of the block calls it.
 #[inline(always)]
-pub(super) unsafe fn produce<E: Half, const TOKENS: usize, const STAGES: usize>(
+pub(super) unsafe fn produce<E: Half, const TOKENS: usize, const STEPS: usize, const STAGES: usize>(
     arguments: &Arguments,
     map_x: TensorMapRef<XTile<E, TOKENS>>,
-    mut ring: Producer<XTile<E, TOKENS>, STAGES, BlockScope>,
+    mut ring: Producer<XStage<E, TOKENS, STEPS>, STAGES, BlockScope>,
 ) {
     map_x.prefetch();
     let first_token = (thread::block_idx_y() * TOKENS as u32) as i32;
@@ -27,10 +27,14 @@ pub(super) unsafe fn produce<E: Half, const TOKENS: usize, const STAGES: usize>(
         let (mut step, end) = (piece.begin * UNIT_STEPS as u32, piece.end * UNIT_STEPS as u32);
         while step < end {
             let slot = ring.acquire();
-            let at = [(step * STEP_COLS as u32) as i32, first_token];
-            // SAFETY: the stage is this one tile. Every block reads X: it should stay in L2.
-            unsafe { slot.load_2d_hinted(slot.stage(), map_x, at, CachePolicy::EVICT_LAST) };
-            step += 1;
+            let mut tile = 0;
+            while tile < STEPS as u32 {
+                let at = [(step * STEP_COLS as u32) as i32, first_token];
+                // SAFETY: the stage is these tiles, each filled once. Every block reads X: it should stay in L2.
+                unsafe { slot.load_2d_hinted(slot.stage().at(tile), map_x, at, CachePolicy::EVICT_LAST) };
+                tile += 1;
+                step += 1;
+            }
         }
         if piece.behind == 0 {
             break;

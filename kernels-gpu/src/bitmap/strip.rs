@@ -1,8 +1,11 @@
 //! A warp's 16 rows: their masks, a unit ahead, and the lanes' streams, as far ahead as the ring goes.
 
+// `seq!` writes an expression out for each index, and for index 0 it says what nobody would write by hand.
+#![allow(clippy::erasing_op, clippy::identity_op)]
+
 use hopper_std::global::GlobalArray;
 use hopper_std::ptx::warp::{redux_sync_max_u32, redux_sync_min_u32};
-use hopper_std::sm90::{GROUP_ROWS, ROW_BYTES, Shared, WINDOW, WarpRing, WarpStream};
+use hopper_std::sm90::{GROUP_ROWS, LeftFragment, ROW_BYTES, Shared, WINDOW, WarpRing, WarpStream};
 use hopper_std::warp;
 
 use super::config::{Arguments, RING_GROUPS, STARTS_PER_PIECE};
@@ -136,14 +139,37 @@ impl Strip {
         }
     }
 
-    /// What this lane reads for step `STEP` of the unit. Thread.
+    /// The left operand of a part of the unit, `WORDS * 4` columns from step `first` on. Warp.
     ///
     /// # Safety
-    /// As [`begin`](Self::begin); each step of the unit in turn.
+    /// As [`begin`](Self::begin); each part of the unit in turn.
     #[inline(always)]
-    pub(super) unsafe fn windows(&mut self, step: usize) -> Windows {
-        // SAFETY: the unit's values have arrived.
-        unsafe { Windows::read(&self.stream, self.masks[step], &mut self.position) }
+    pub(super) unsafe fn decode<const WORDS: usize>(&mut self, first: usize) -> LeftFragment<WORDS> {
+        let mut words = [0; WORDS];
+        hopper_std::seq!(STEP in 0..4 {
+            if STEP * 16 < WORDS {
+                // SAFETY: the unit's values have arrived.
+                let columns = unsafe { Windows::read(&self.stream, self.mask(first + STEP), &mut self.position) };
+                let [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]] = columns.expand();
+                let step = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p];
+                hopper_std::seq!(WORD in 0..16 {
+                    words[(STEP * 16 + WORD) % WORDS] = step[WORD];
+                });
+            }
+        });
+        LeftFragment::new(words)
+    }
+
+    /// The mask of a step of the unit. Where the step is no constant, no memory is made of the words.
+    #[inline(always)]
+    fn mask(&self, step: usize) -> u32 {
+        let [first, second, third, fourth] = self.masks;
+        match step {
+            0 => first,
+            1 => second,
+            2 => third,
+            _ => fourth,
+        }
     }
 
     /// Copies what there is room for, where no lane needs the groups before `first_used` any more. Warp.

@@ -52,14 +52,16 @@ pub(super) unsafe fn consume<
             while tile < end {
                 let slot = ring.wait();
                 let layers = lifter.lift(Stage::w(slot.stage()));
-                if let Some((done, _)) = pending.wait_all() {
+                if let Some((done, metadata)) = pending.wait_all() {
+                    metadata.end();
                     done.release();
                 }
                 lifter.publish(&layers);
                 multiply::<E, REGISTERS, TOKENS>(&mut pending, slot, &layers, consumer);
                 tile += 1;
             }
-            if let Some((done, _)) = pending.wait_all() {
+            if let Some((done, metadata)) = pending.wait_all() {
+                metadata.end();
                 done.release();
             }
             if piece.part == 0 {

@@ -268,6 +268,17 @@ impl<const WORDS: usize> Metadata<WORDS> {
     }
 }
 
+impl<const WORDS: usize> Metadata<WORDS>
+where
+    [u32; WORDS]: RegisterWords,
+{
+    /// As [`LeftFragment::end`].
+    #[instruction]
+    pub fn end(self) {
+        self.words.keep();
+    }
+}
+
 impl<const WORDS: usize> InUse for Metadata<WORDS>
 where
     [u32; WORDS]: RegisterWords,
@@ -387,10 +398,26 @@ impl<const REGISTERS: usize> Products<'_, REGISTERS> {
         b: B,
         step: u32,
     ) {
-        let first = step as usize * 4;
+        // SAFETY: the caller's promise.
+        unsafe { self.add_left_at::<E, B, WORDS>(a, step, b, step) };
+    }
+
+    /// As [`add_left`](Self::add_left), where the 16 elements of K are at `a_step` of A and at `b_step` of B.
+    ///
+    /// # Safety
+    /// As [`add_left`](Self::add_left).
+    #[instruction]
+    pub unsafe fn add_left_at<E: Mma<REGISTERS>, B: Major, const WORDS: usize>(
+        &mut self,
+        a: &LeftFragment<WORDS>,
+        a_step: u32,
+        b: B,
+        b_step: u32,
+    ) {
+        let first = a_step as usize * 4;
         let a = [a.words[first], a.words[first + 1], a.words[first + 2], a.words[first + 3]];
         // SAFETY: the caller's promise.
-        unsafe { E::mma_registers::<B>(self.d, a, b.step(step).bits(), self.scale_d) };
+        unsafe { E::mma_registers::<B>(self.d, a, b.step(b_step).bits(), self.scale_d) };
         self.scale_d = 1;
     }
 
