@@ -9,7 +9,7 @@ mod suite;
 use hopper_sparse::formats::{Bitmap, Csr, DenseView, DenseViewMut};
 use hopper_sparse::gpu::{Device, DeviceBuffer};
 use hopper_sparse::ops::bitmap::BitmapPlan;
-use hopper_sparse::{Element, Result};
+use hopper_sparse::{HalfElement, Result};
 use suite::Specials;
 use suite::linear::{self, Bias, Mask, Problem, Runner};
 use suite::operands::{Padding, Random};
@@ -18,7 +18,7 @@ use suite::operands::{Padding, Random};
 struct OnDevice(Device);
 
 impl Runner for OnDevice {
-    fn multiply<T: Element>(
+    fn multiply<T: HalfElement>(
         &self,
         weights: &Csr<T>,
         x: DenseView<'_, T>,

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use hopper_sparse::formats::{Bitmap, Csr, DenseView, DenseViewMut};
 use hopper_sparse::ops::bitmap::BitmapPlan;
 use hopper_sparse::sim::{Mode, Schedule};
-use hopper_sparse::{Element, Result};
+use hopper_sparse::{HalfElement, Result};
 use kernels_gpu::bitmap::{CONFIGURATIONS, Dtype};
 use suite::Specials;
 use suite::linear::{self, Bias, Mask, Problem, Runner};
@@ -34,7 +34,7 @@ impl InSimulator {
 }
 
 impl Runner for InSimulator {
-    fn multiply<T: Element>(
+    fn multiply<T: HalfElement>(
         &self,
         weights: &Csr<T>,
         x: DenseView<'_, T>,

@@ -11,6 +11,8 @@ use hopper_sparse::generate::GeneratorSpec;
 
 use crate::attention::AttentionArgs;
 use crate::bench::BenchArgs;
+use crate::convert::ConvertArgs;
+use crate::prune::PruneArgs;
 use crate::recommend::RecommendArgs;
 use hopper_sparse::io::Existing;
 use hopper_sparse::io::matrix_market::{ComplexPolicy, ExplicitZeros, ReadOptions};
@@ -30,6 +32,8 @@ Examples:
   hopper-sparse spmm bcsstk33.mtx --cols 128             a matrix of yours
   hopper-sparse attention --keys 8192 --causal --check   attention of generated Q, K and V
   hopper-sparse convert bcsstk33.mtx.gz bcsstk33.safetensors --format bcsr:64x64 --dtype bf16
+  hopper-sparse prune MODEL_DIR --out PRUNED --method wanda --sparsity 0.5
+  hopper-sparse convert PRUNED --out packed.safetensors  every layer in the format that suits it
   hopper-sparse recommend bcsstk33.mtx --cols 128        the format that is soonest, and why
   hopper-sparse info                                     the device and the kernels
   hopper-sparse bench run smoke                          the implementations beside each other
@@ -44,8 +48,10 @@ pub enum Command {
     Spmm(SpmmArgs),
     /// Compute attention: O = softmax(Q K^T) V
     Attention(AttentionArgs),
-    /// Convert between Matrix Market and packed safetensors
+    /// Convert between Matrix Market and packed safetensors, or pack a model's checkpoint
     Convert(ConvertArgs),
+    /// Prune the linear layers of a model's checkpoint
+    Prune(PruneArgs),
     /// Show the device, its driver and the kernels; of a matrix, how windows of rows fit it
     Info(InfoArgs),
     /// Predict or measure which format multiplies a sparse matrix soonest
@@ -168,40 +174,6 @@ How --format auto chooses: on the CPU it counts the stored elements of each bloc
 must be at least three quarters full for BCSR to be chosen. On a GPU it takes the format that is predicted to be the
 soonest, windows of rows among them, and says why; `hopper-sparse recommend` shows all of them.";
 
-/// `hopper-sparse convert`
-#[derive(Args, Debug)]
-#[command(after_help = CONVERT_EXAMPLES)]
-pub struct ConvertArgs {
-    /// The matrix to read: .mtx, .mtx.gz or .safetensors
-    #[arg(value_name = "IN")]
-    pub input: PathBuf,
-    /// The file to write: .safetensors, .mtx or .mtx.gz
-    #[arg(value_name = "OUT")]
-    pub output: PathBuf,
-    #[command(flatten)]
-    pub read: ReadArgs,
-    /// Storage in a safetensors output: csr, bcsr (the fullest block size) or bcsr:RxC
-    #[arg(long)]
-    pub format: Option<FormatChoice>,
-    /// Element type of a safetensors output
-    #[arg(long, value_enum)]
-    pub dtype: Option<DtypeArg>,
-    /// Replace the output where it exists
-    #[arg(long)]
-    pub force: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-const CONVERT_EXAMPLES: &str = "\
-Examples:
-  hopper-sparse convert bcsstk33.mtx bcsstk33.safetensors                        CSR, f32
-  hopper-sparse convert a.mtx.gz a.safetensors --format bcsr:128x64 --dtype bf16
-  hopper-sparse convert a.safetensors a.mtx --force
-
-The output appears whole or not at all, and an existing file is kept unless --force is given.";
-
 /// `hopper-sparse info`
 #[derive(Args, Debug)]
 #[command(after_help = INFO_EXAMPLES)]
@@ -240,13 +212,6 @@ Of a matrix a line for each shape of windows is shown: rows, and columns of a gr
 rows' columns; it is full where every row has an entry in every stored column.";
 
 impl SpmmArgs {
-    /// What to do about an output that exists.
-    pub fn existing(&self) -> Existing {
-        if self.force { Existing::Replace } else { Existing::Refuse }
-    }
-}
-
-impl ConvertArgs {
     /// What to do about an output that exists.
     pub fn existing(&self) -> Existing {
         if self.force { Existing::Replace } else { Existing::Refuse }

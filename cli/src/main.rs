@@ -4,6 +4,7 @@ mod args;
 mod attention;
 mod bench;
 mod choose;
+mod columns;
 mod convert;
 mod error;
 mod files;
@@ -15,6 +16,7 @@ mod matrix_info;
 mod memory;
 mod output;
 mod progress;
+mod prune;
 mod random;
 mod recommend;
 mod samples;
@@ -48,6 +50,7 @@ fn run(command: Command) -> Result<()> {
         Command::Spmm(args) => spmm::run(&args),
         Command::Attention(args) => attention::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Prune(args) => prune::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Recommend(args) => recommend::run(&args),
         Command::Bench(args) => {

@@ -154,6 +154,32 @@ element!(f16, F16, f32, f16::ZERO, f16::from_f64, f16::to_f64, f16::from_f32, f1
 element!(f32, F32, f32, 0.0, |v| v as f32, |v: f32| f64::from(v), |v| v, |v| v);
 element!(f64, F64, f64, 0.0, |v| v, |v| v, |v: f32| f64::from(v), |v: f64| v as f32);
 
+/// An element of 16 bits: [`struct@bf16`] or [`struct@f16`].
+pub trait HalfElement: Element {
+    /// Its bits.
+    fn to_bits(self) -> u16;
+    /// The element of these bits.
+    fn from_bits(bits: u16) -> Self;
+}
+
+macro_rules! half_element {
+    ($type:ty) => {
+        impl HalfElement for $type {
+            #[inline(always)]
+            fn to_bits(self) -> u16 {
+                <$type>::to_bits(self)
+            }
+            #[inline(always)]
+            fn from_bits(bits: u16) -> Self {
+                <$type>::from_bits(bits)
+            }
+        }
+    };
+}
+
+half_element!(bf16);
+half_element!(f16);
+
 /// Each element as [`Element::to_f32`] has it, several at a time where the processor can. The slices are of one length.
 pub(crate) fn widen_all<T: Element>(from: &[T], to: &mut [f32]) {
     match T::DTYPE {

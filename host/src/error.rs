@@ -9,6 +9,7 @@ use crate::ops::PlanError;
 use crate::ops::attention::AttentionError;
 use crate::ops::attention::blocks::KeyListError;
 use crate::ops::linear::LinearError;
+use crate::prune::PruneError;
 
 /// Everything that this library can refuse or fail at.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub enum Error {
     Io(IoError),
     /// A generated matrix was specified badly, or does not fit memory.
     Generate(GeneratorError),
+    /// Weights could not be pruned as asked.
+    Prune(PruneError),
     /// A problem was posed that no plan serves.
     Plan(PlanError),
     /// A problem of attention that no plan serves, or a tensor that is not the problem's.
@@ -43,6 +46,7 @@ impl fmt::Display for Error {
             Self::Format(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
             Self::Generate(error) => error.fmt(f),
+            Self::Prune(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
             Self::Attention(error) => error.fmt(f),
             Self::Linear(error) => error.fmt(f),
@@ -60,6 +64,7 @@ impl std::error::Error for Error {
             Self::Format(error) => error.source(),
             Self::Io(error) => error.source(),
             Self::Generate(error) => error.source(),
+            Self::Prune(error) => error.source(),
             Self::Plan(error) => error.source(),
             Self::Attention(error) => error.source(),
             Self::Linear(error) => error.source(),
@@ -86,6 +91,12 @@ impl From<IoError> for Error {
 impl From<GeneratorError> for Error {
     fn from(error: GeneratorError) -> Self {
         Self::Generate(error)
+    }
+}
+
+impl From<PruneError> for Error {
+    fn from(error: PruneError) -> Self {
+        Self::Prune(error)
     }
 }
 

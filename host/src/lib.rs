@@ -14,6 +14,7 @@ pub mod gpu;
 pub mod io;
 mod memory;
 pub mod ops;
+pub mod prune;
 pub mod reference;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -21,6 +22,6 @@ pub mod sim;
 #[cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "only `gpu` describes more than the products need"))]
 mod tensor_map;
 
-pub use element::{Accumulator, Dtype, Element};
+pub use element::{Accumulator, Dtype, Element, HalfElement};
 pub use error::{Error, Result};
 pub use half::{bf16, f16};

@@ -16,6 +16,7 @@ pub mod csr;
 pub mod linear;
 pub mod probe;
 pub mod store;
+pub mod three_layer;
 pub mod wcsr;
 
 use hopper_std::KernelSpec;
@@ -30,8 +31,10 @@ pub fn specs() -> impl Iterator<Item = &'static KernelSpec> {
     let wcsr = wcsr::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
     let wcsr_combined = wcsr::COMBINED.iter().map(|combined| combined.spec);
     let bitmap = bitmap::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
-    let products = bcsr.chain(csr).chain(csr_combined).chain(wcsr).chain(wcsr_combined).chain(bitmap);
-    let all = attention.chain(combined).chain(products).chain(probe::specs());
+    let three_layer = three_layer::CONFIGURATIONS.iter().map(|configuration| configuration.spec);
+    let products = bcsr.chain(csr).chain(csr_combined).chain(wcsr).chain(wcsr_combined);
+    let linear = bitmap.chain(three_layer);
+    let all = attention.chain(combined).chain(products).chain(linear).chain(probe::specs());
     #[cfg(feature = "ablation")]
     let all = all.chain(ablation::CONFIGURATIONS.iter().map(|configuration| configuration.bcsr.spec));
     all

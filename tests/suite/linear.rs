@@ -2,7 +2,7 @@
 
 use hopper_sparse::formats::{Csr, DenseView, DenseViewMut, Layout};
 use hopper_sparse::reference::naive::Unit;
-use hopper_sparse::{Element, Result, bf16, f16, reference};
+use hopper_sparse::{Element, HalfElement, Result, bf16, f16, reference};
 
 use super::operands::{Buffer, Padding, Random};
 use super::{Placement, Specials};
@@ -91,7 +91,7 @@ pub const SHAPES: [(usize, usize, usize); 11] = [
 
 /// A format of weights, with its kernels or without.
 pub trait Runner {
-    fn multiply<T: Element>(
+    fn multiply<T: HalfElement>(
         &self,
         weights: &Csr<T>,
         x: DenseView<'_, T>,
@@ -136,7 +136,7 @@ pub fn check(runner: &impl Runner, problem: &Problem) {
 }
 
 /// Runs one problem and compares it with the reference, in which zeros count.
-pub fn check_type<T: Element>(runner: &impl Runner, problem: &Problem) {
+pub fn check_type<T: HalfElement>(runner: &impl Runner, problem: &Problem) {
     let (num_outputs, num_tokens, num_inputs) = problem.shape;
     let mut random = Random::new(problem.seed);
     let dense = weights::<T>(problem, &mut random);

@@ -3,7 +3,7 @@
 use hopper_macros::instruction;
 
 use crate::ptx::special;
-use crate::ptx::warp::{shfl_sync_bfly, shfl_sync_idx, vote_sync_ballot};
+use crate::ptx::warp::{shfl_sync_bfly, shfl_sync_idx, shfl_sync_up_or_zero, vote_sync_ballot};
 
 /// This thread's lane, 0 to 31.
 #[instruction]
@@ -30,6 +30,21 @@ pub unsafe fn broadcast(value: u32, lane: u32) -> u32 {
 pub unsafe fn any(predicate: bool) -> bool {
     // SAFETY: the caller's promise.
     unsafe { vote_sync_ballot(predicate) != 0 }
+}
+
+/// The sum of the values of this lane and of all lanes before it.
+///
+/// # Safety
+/// All 32 lanes call it together.
+#[instruction]
+pub unsafe fn inclusive_sum(value: u32) -> u32 {
+    let (mut sum, mut distance) = (value, 1);
+    while distance < 32 {
+        // SAFETY: the caller's promise.
+        sum += unsafe { shfl_sync_up_or_zero(sum, distance) };
+        distance *= 2;
+    }
+    sum
 }
 
 /// Transposes a 4 x 4 matrix of words within each quad: lane q of four holds row q before and column q after.

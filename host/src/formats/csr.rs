@@ -96,6 +96,27 @@ impl<T: Element> Csr<T> {
         Self::from_parts(Arc::new(pattern), values)
     }
 
+    /// The elements of a dense row-major matrix that are not zero; -0.0 is zero, NaN is not.
+    ///
+    /// # Errors
+    /// [`FormatError::SizeTooLarge`], or [`FormatError::Length`] where there are not `num_rows * num_cols` elements.
+    pub fn from_row_major(elements: &[T], num_rows: usize, num_cols: usize) -> Result<Self, FormatError> {
+        check_sizes(num_rows, num_cols)?;
+        check_length("elements", num_rows * num_cols, elements.len())?;
+        let rows = || elements.par_chunks(num_cols.max(1));
+        let mut row_offsets = vec![0; num_rows + 1];
+        row_offsets[1..].par_iter_mut().zip(rows()).for_each(|(count, row)| {
+            *count = row.iter().filter(|&&element| element != T::ZERO).count() as u64;
+        });
+        accumulate(&mut row_offsets);
+        let entries = |row: &'_ [T]| {
+            let kept = |(col, &element): (usize, &T)| (element != T::ZERO).then_some((col as u32, element));
+            row.iter().enumerate().filter_map(kept).collect::<Vec<_>>()
+        };
+        let (col_indices, values) = rows().flat_map_iter(entries).unzip();
+        Ok(Self::from_checked(CsrPattern::from_checked(num_rows, num_cols, row_offsets, col_indices), values))
+    }
+
     /// Puts values on a pattern.
     ///
     /// # Errors

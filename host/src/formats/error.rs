@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{BlockShape, HeadsAxis, WindowShape};
+use super::{BlockShape, HeadsAxis, TileFault, WindowShape};
 
 /// An axis of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,13 @@ pub enum FormatError {
         axis: Axis,
         /// Its size.
         size: u64,
+    },
+    /// The words of a tile of three layers are not what a kernel may read.
+    Tile {
+        /// The tile, from 0, row of tiles after row of tiles.
+        tile: u64,
+        /// What is wrong with it.
+        fault: TileFault,
     },
     /// The first row offset is not 0.
     FirstOffset {
@@ -244,6 +251,7 @@ impl fmt::Display for FormatError {
             Self::SizeTooLarge { axis, size } => {
                 write!(f, "the matrix has {size} {axis}s, but at most {} are supported", u32::MAX)
             }
+            Self::Tile { tile, fault } => write!(f, "tile {tile} is not one: {fault}"),
             Self::FirstOffset { found } => write!(f, "the first row offset is {found}, but it must be 0"),
             Self::OffsetsDecrease { row, begin, end } => {
                 write!(f, "row {row} begins at {begin} and ends at {end}: row offsets must not decrease")

@@ -10,6 +10,7 @@ mod dense;
 mod error;
 mod heads;
 mod rows;
+mod three_layer;
 mod wcsr;
 
 pub use any_bcsr::AnyBcsr;
@@ -19,6 +20,7 @@ pub use bitmap::{BITMAP_STRIP_ROWS, BITMAP_UNIT_COLS, Bitmap, BitmapStatistics};
 pub(crate) use bitmap::{LANES, Walk, first_group, last_group};
 pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
+pub(crate) use csr::zeroed_elements;
 pub use csr::{Csr, CsrPattern, CsrView};
 pub(crate) use dense::Shape;
 #[cfg(feature = "gpu")]
@@ -29,5 +31,6 @@ pub use error::{Axis, FormatError};
 pub(crate) use heads::heads_accessors;
 pub use heads::{Heads, HeadsAxis, HeadsLayout, HeadsShape, HeadsStrides, HeadsView, HeadsViewMut};
 pub(crate) use rows::accumulate;
+pub use three_layer::{ThreeLayer, ThreeLayerParts, ThreeLayerStatistics, TileFault};
 pub(crate) use wcsr::GroupSet;
 pub use wcsr::{PANEL_COLS, RowOrder, Wcsr, WcsrPattern, WcsrView, WindowShape, WindowStatistics};

@@ -41,7 +41,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The parameters of a launch: a tuple of up to 19 values, in the kernel's order.
+/// The parameters of a launch: a tuple of up to 20 values, in the kernel's order.
 pub trait KernelParams: sealed::Sealed {
     /// Hands the address and the size in bytes of every parameter to `call`. The addresses are valid during the call.
     #[doc(hidden)]
@@ -82,6 +82,7 @@ tuple_params!(A B C D E F G H I J K L M N O P);
 tuple_params!(A B C D E F G H I J K L M N O P Q);
 tuple_params!(A B C D E F G H I J K L M N O P Q R);
 tuple_params!(A B C D E F G H I J K L M N O P Q R S);
+tuple_params!(A B C D E F G H I J K L M N O P Q R S T);
 
 impl Kernel {
     /// Launches the kernel on `stream` and returns without waiting for it. Threads, shared memory and cluster come from

@@ -13,6 +13,15 @@ pub(super) fn write_atomically(
     existing: Existing,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), IoError> {
+    try_write_atomically(path, existing, |file| write(file).map_err(system(Action::Write, path)))
+}
+
+/// As [`write_atomically`], where more can go wrong than writing.
+pub(super) fn try_write_atomically(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut File) -> Result<(), IoError>,
+) -> Result<(), IoError> {
     if path.is_dir() {
         return Err(IoError::IsDirectory { path: path.to_owned() });
     }
@@ -33,7 +42,8 @@ pub(super) fn write_atomically(
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(folder).map_err(system(Action::Write, path))?;
-    write(file.as_file_mut()).and_then(|()| file.as_file().sync_all()).map_err(system(Action::Write, path))?;
+    write(file.as_file_mut())?;
+    file.as_file().sync_all().map_err(system(Action::Write, path))?;
     let persisted = match existing {
         Existing::Refuse => file.persist_noclobber(path),
         Existing::Replace => file.persist(path),

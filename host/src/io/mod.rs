@@ -1,4 +1,5 @@
-//! Files: [Matrix Market](matrix_market) in and out, [packed matrices](packed) as safetensors.
+//! Files: [Matrix Market](matrix_market) in and out, [packed matrices](packed) as safetensors, and the [weights of a
+//! model](checkpoint) as they come, pruned and packed.
 
 use core::fmt;
 use std::io;
@@ -7,10 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::formats::FormatError;
 
 mod atomic;
+pub mod checkpoint;
 mod excerpt;
 pub mod matrix_market;
 pub mod packed;
+mod tensors;
 
+pub use checkpoint::CheckpointError;
 pub use excerpt::Excerpt;
 pub use matrix_market::MatrixMarketError;
 pub use packed::PackedError;
@@ -97,6 +101,13 @@ pub enum IoError {
         /// What is wrong with it.
         error: PackedError,
     },
+    /// A directory or a file is not the weights of a model, or not all of them.
+    Checkpoint {
+        /// The directory, or the file in it.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: CheckpointError,
+    },
     /// A file is well formed, but what it holds is not a matrix.
     Format {
         /// The file.
@@ -115,6 +126,7 @@ impl fmt::Display for IoError {
             Self::MatrixMarket { path, line: 0, error } => write!(f, "{}: {error}", path.display()),
             Self::MatrixMarket { path, line, error } => write!(f, "{}, line {line}: {error}", path.display()),
             Self::Packed { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Checkpoint { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Format { path, error } => write!(f, "{}: {error}", path.display()),
         }
     }

@@ -23,7 +23,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use memmap2::Mmap;
 use safetensors::{Dtype as TensorDtype, SafeTensors};
 use serde_json::json;
 
@@ -31,12 +30,10 @@ pub use error::{PackedError, UnpackError};
 pub use windows::{load_wcsr, save_wcsr, wcsr_from_bytes};
 
 use super::atomic::write_atomically;
-use super::{Action, Excerpt, Existing, IoError, open, system};
+use super::tensors::{self, Listed, map, tensor_dtype};
+use super::{Excerpt, Existing, IoError};
 use crate::element::{Dtype, Element};
 use crate::formats::{AnyBcsr, BcsrView, BlockShape, Csr, CsrView, WindowShape};
-
-#[cfg(target_endian = "big")]
-compile_error!("safetensors files are little-endian, and arrays are written as they lie in memory");
 
 /// The version of the metadata that is written, and the only one that is read.
 const VERSION: &str = "1";
@@ -193,41 +190,23 @@ fn compressed<'a, T: Element>(row_offsets: &'a [u64], col_indices: &'a [u32], va
 
 /// Writes arrays one behind the other, in the order given.
 fn save(path: &Path, info: &PackedInfo, arrays: &[Array<'_>], existing: Existing) -> Result<(), IoError> {
-    let mut header = json!({ "__metadata__": info.metadata() });
-    let mut end = 0;
-    for &Array { name, dtype, length, bytes } in arrays {
-        let begin = end;
-        end += bytes.len();
-        header[name] = json!({ "dtype": dtype, "shape": [length], "data_offsets": [begin, end] });
-    }
-    let mut header = header.to_string().into_bytes();
-    header.resize(header.len().next_multiple_of(8), b' ');
+    let header = tensors::header(
+        &info.metadata(),
+        arrays.iter().map(|array| Listed {
+            name: array.name,
+            dtype: array.dtype,
+            shape: std::slice::from_ref(&array.length),
+            num_bytes: array.bytes.len() as u64,
+        }),
+    );
     write_atomically(path, existing, |file: &mut File| -> io::Result<()> {
         let mut out = BufWriter::new(file);
-        out.write_all(&(header.len() as u64).to_le_bytes())?;
         out.write_all(&header)?;
         for array in arrays {
             out.write_all(array.bytes)?;
         }
         out.flush()
     })
-}
-
-fn map(path: &Path) -> Result<Mmap, IoError> {
-    let (file, _) = open(path)?;
-    // SAFETY: the map is read only and lives until its bytes are copied into owned, checked arrays. A file that another
-    // process shortens meanwhile raises a bus error, and one that it overwrites gives other bytes: both are its own
-    // doing, and files written here are replaced by renaming, never in place.
-    unsafe { Mmap::map(&file) }.map_err(system(Action::Read, path))
-}
-
-const fn tensor_dtype(dtype: Dtype) -> TensorDtype {
-    match dtype {
-        Dtype::Bf16 => TensorDtype::BF16,
-        Dtype::F16 => TensorDtype::F16,
-        Dtype::F32 => TensorDtype::F32,
-        Dtype::F64 => TensorDtype::F64,
-    }
 }
 
 impl PackedInfo {

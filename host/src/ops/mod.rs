@@ -18,6 +18,7 @@ pub mod linear;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod placed;
 mod shape;
+pub mod three_layer;
 pub mod wcsr;
 
 use dense_factors::DenseFactors;

@@ -58,7 +58,7 @@ impl Stream {
 /// | `map_x` | X, N x K: boxes of [`STEP_COLS`] columns and the panel's tokens |
 /// | `masks` | for each strip of 16 rows, each unit and each lane four words, 64 columns each |
 /// | `values` | groups of 8 rows of 32 words, 16-byte aligned |
-/// | `work` | pieces, and where each worker's begin |
+/// | `work` | pieces, as many places for each worker |
 /// | `streams` | for each piece and each warp a [`Stream`] |
 /// | `starts` | for each piece, each warp and each lane where its stream begins, in bits from the first group |
 /// | `realignments` | for each strip the units at whose beginning lanes are realigned, then `u32::MAX` |
@@ -66,7 +66,7 @@ impl Stream {
 /// | `policy` | what L2 does with the values |
 /// | `output` | where sums go |
 ///
-/// Strips are padded to whole row blocks. The positions of a warp's lanes during a step and the [`WINDOW`](hopper_std::sm90::WINDOW)
+/// Strips are padded to whole row blocks. The positions of a warp's lanes during a unit and the [`WINDOW`](hopper_std::sm90::WINDOW)
 /// rows behind them lie within [`RING_GROUPS`] groups, of which each piece's list has all.
 #[derive(Clone, Copy)]
 pub struct Arguments {

@@ -33,33 +33,62 @@ pub(super) unsafe fn consume<
     [f32; REGISTERS]: Registers,
 {
     let warp = (warp_group.index() - 1) * 4 + warp_group.warp();
-    // SAFETY: the block's worker has pieces.
-    let (first, last) = unsafe { arguments.work.pieces_of(thread::block_idx_x()) };
+    let mut index = arguments.work.first(thread::block_idx_x());
     // SAFETY: each warp has its own ring.
-    let mut strip = unsafe { Strip::new(arguments, rings.at(warp), warp, first, last) };
-    let mut index = first;
-    while index < last {
+    let mut strip = unsafe { Strip::new(arguments, rings.at(warp), warp, index) };
+    loop {
         let mut sums = Accumulator::<REGISTERS>::zeroed();
-        // SAFETY: the list has a worker's pieces; the whole warp group is here, as at each step below; a step's X is a part of its
-        // slot.
+        // SAFETY: the list has a worker's pieces; the whole warp group is here, as at each step below.
         unsafe {
             let piece = arguments.work.piece(index);
             strip.begin(arguments, index, &piece);
-            let left = strip.decode(arguments);
-            let mut flight = multiply::<E, REGISTERS, TOKENS>(&mut sums, Initial::Zero, (x.wait(), left));
+            let mut initial = Initial::Zero;
             while strip.has_more() {
-                let left = strip.decode(arguments);
-                left.finish_before_wait();
-                let (slot, _) = flight.wait();
-                slot.release();
-                flight = multiply::<E, REGISTERS, TOKENS>(&mut sums, Initial::Kept, (x.wait(), left));
+                strip.next_unit(arguments);
+                multiply_unit::<E, REGISTERS, TOKENS, STAGES>(&mut strip, &mut sums, initial, &mut x);
+                initial = Initial::Kept;
             }
-            let (slot, _) = flight.wait();
-            slot.release();
             finish::<E, REGISTERS>(&arguments.output, &piece, warp, &mut sums);
+            if piece.behind == 0 {
+                break;
+            }
         }
         index += 1;
     }
+}
+
+/// sums += W X^T over a unit, a step's decoding beside the products of the one before. Warp group.
+///
+/// # Safety
+/// The launch contract of [`Arguments`]; all warps of a consumer warp group call it.
+#[inline(always)]
+unsafe fn multiply_unit<E: Mma<REGISTERS>, const REGISTERS: usize, const TOKENS: usize, const STAGES: usize>(
+    strip: &mut Strip,
+    sums: &mut Accumulator<REGISTERS>,
+    initial: Initial,
+    x: &mut Consumer<XTile<E, TOKENS>, STAGES, BlockScope>,
+) where
+    [f32; REGISTERS]: Registers,
+{
+    // SAFETY: the unit's values have arrived; a step's X is a part of its slot.
+    unsafe {
+        let left = strip.windows(0).expand();
+        let mut flight = multiply::<E, REGISTERS, TOKENS>(sums, initial, (x.wait(), left));
+        hopper_std::seq!(STEP in 1..4 {
+            let left = strip.windows(STEP).expand();
+            left.finish_before_wait();
+            end(flight.wait());
+            flight = multiply::<E, REGISTERS, TOKENS>(sums, Initial::Kept, (x.wait(), left));
+        });
+        end(flight.wait());
+    }
+}
+
+/// The end of what a step's products read. Warp.
+#[inline(always)]
+fn end<E, const TOKENS: usize>((x, left): InFlight<E, TOKENS>) {
+    left.end();
+    x.release();
 }
 
 /// Issues sums += W X^T over 64 columns. Warp group.

@@ -81,7 +81,7 @@ macro_rules! kernels {
                     masks: GlobalArray<[u32; 4]>,
                     values: *const u8,
                     pieces: GlobalArray<[u32; 4]>,
-                    piece_offsets: GlobalArray<u32>,
+                    pieces_per_worker: u32,
                     streams: GlobalArray<[u32; 4]>,
                     starts: GlobalArray<u32>,
                     realignments: GlobalArray<u32>,
@@ -97,7 +97,7 @@ macro_rules! kernels {
                     slots: u32,
                     row_blocks: u32,
                 ) {
-                    let work = Work { pieces, offsets: piece_offsets };
+                    let work = Work { pieces, stride: pieces_per_worker };
                     let output = Output {
                         y,
                         leading_dimension,
@@ -138,7 +138,7 @@ macro_rules! kernels {
                             masks,
                             values,
                             work.pieces,
-                            work.offsets,
+                            work.stride,
                             streams,
                             starts,
                             realignments,

@@ -20,9 +20,8 @@ pub(super) unsafe fn produce<E: Half, const TOKENS: usize, const STAGES: usize>(
 ) {
     map_x.prefetch();
     let first_token = (thread::block_idx_y() * TOKENS as u32) as i32;
-    // SAFETY: the block's worker has pieces.
-    let (mut index, last) = unsafe { arguments.work.pieces_of(thread::block_idx_x()) };
-    while index < last {
+    let mut index = arguments.work.first(thread::block_idx_x());
+    loop {
         // SAFETY: the list has a worker's pieces.
         let piece = unsafe { arguments.work.piece(index) };
         let (mut step, end) = (piece.begin * UNIT_STEPS as u32, piece.end * UNIT_STEPS as u32);
@@ -32,6 +31,9 @@ pub(super) unsafe fn produce<E: Half, const TOKENS: usize, const STAGES: usize>(
             // SAFETY: the stage is this one tile. Every block reads X: it should stay in L2.
             unsafe { slot.load_2d_hinted(slot.stage(), map_x, at, CachePolicy::EVICT_LAST) };
             step += 1;
+        }
+        if piece.behind == 0 {
+            break;
         }
         index += 1;
     }

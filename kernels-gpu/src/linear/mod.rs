@@ -56,33 +56,33 @@ pub struct Piece {
     pub num_parts: u32,
     /// The slot of the row block's part 0 in the workspace, where there are several.
     pub first_slot: u32,
+    /// Pieces of the same worker behind this one.
+    pub behind: u32,
 }
 
 impl Piece {
     /// As the kernel reads it.
     pub const fn to_words(self) -> [u32; WORDS_PER_PIECE] {
-        [self.row_block, self.begin, self.end, self.part, self.num_parts, self.first_slot, 0, 0]
+        [self.row_block, self.begin, self.end, self.part, self.num_parts, self.first_slot, self.behind, 0]
     }
 }
 
-/// The list of pieces: those of worker i are the ones from `offsets[i]` to `offsets[i + 1]`.
+/// The list of pieces: those of worker i begin at `i * stride`. Each has one at least.
+///
+/// So a worker finds its first piece, and what else is listed by pieces, without a look at another list before.
 #[derive(Clone, Copy)]
 pub struct Work {
     /// [`Piece`], two entries each.
     pub pieces: GlobalArray<[u32; 4]>,
-    /// Where each worker's begin.
-    pub offsets: GlobalArray<u32>,
+    /// Places from worker to worker.
+    pub stride: u32,
 }
 
 impl Work {
-    /// Where the pieces of `worker` begin and end.
-    ///
-    /// # Safety
-    /// There is such a worker.
+    /// Where the pieces of `worker` begin.
     #[inline(always)]
-    pub unsafe fn pieces_of(&self, worker: u32) -> (u32, u32) {
-        // SAFETY: there is one offset more than there are workers.
-        unsafe { (self.offsets.get(worker), self.offsets.get(worker + 1)) }
+    pub const fn first(&self, worker: u32) -> u32 {
+        worker * self.stride
     }
 
     /// Piece `index`.
@@ -92,8 +92,8 @@ impl Work {
     #[inline(always)]
     pub unsafe fn piece(&self, index: u32) -> Piece {
         // SAFETY: the caller's promise.
-        let ([row_block, begin, end, part], [num_parts, first_slot, _, _]) =
+        let ([row_block, begin, end, part], [num_parts, first_slot, behind, _]) =
             unsafe { (self.pieces.get(2 * index), self.pieces.get(2 * index + 1)) };
-        Piece { row_block, begin, end, part, num_parts, first_slot }
+        Piece { row_block, begin, end, part, num_parts, first_slot, behind }
     }
 }

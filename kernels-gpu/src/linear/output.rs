@@ -123,9 +123,12 @@ unsafe fn is_last(output: &Output, piece: &Piece, warp: u32) -> bool {
             }
         }
         before = warp::broadcast(before, 0);
-        fence_acq_rel_gpu();
+        let is_last = before + 1 == piece.num_parts;
+        if is_last {
+            fence_acq_rel_gpu();
+        }
+        is_last
     }
-    before + 1 == piece.num_parts
 }
 
 /// Adds up all parts, in their order. Warp.

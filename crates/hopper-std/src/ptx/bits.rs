@@ -5,10 +5,10 @@
 use hopper_macros::instruction;
 
 /// `prmt.b32 d, low, high, selector;` Thread. Byte i of the result is that byte of `low` (0 to 3) or `high` (4 to 7) which nibble
-/// i of the selector names; bits 16 and up of the selector do not count.
+/// i of the selector names by its lower three bits, or, with the fourth, that byte's sign eight times; bits 16 and up do not count.
 ///
 /// # Safety
-/// Bits 3, 7, 11 and 15 of the selector are 0: set, they would ask for the byte's sign.
+/// None; unsafe as all of this module is.
 #[instruction]
 pub unsafe fn prmt_b32(low: u32, high: u32, selector: u32) -> u32 {
     let bytes: u32;
@@ -17,7 +17,8 @@ pub unsafe fn prmt_b32(low: u32, high: u32, selector: u32) -> u32 {
             let [a, b] = [low.to_le_bytes(), high.to_le_bytes()];
             bytes = u32::from_le_bytes(core::array::from_fn(|byte| {
                 let name = (selector >> (4 * byte) & 0xf) as usize;
-                if name < 4 { a[name] } else { b[name & 3] }
+                let named = if name & 4 == 0 { a[name & 3] } else { b[name & 3] };
+                if name & 8 == 0 { named } else { (named as i8 >> 7) as u8 }
             }));
         }
         "prmt.b32 {}, {}, {}, {};",

@@ -141,3 +141,39 @@ pub unsafe fn st_global_u16(address: *mut u16, value: u16) {
         "st.global.u16 [{}], {};", in(reg64) address, in(reg16) value, options(nostack)
     );
 }
+
+/// `st.shared::cta.u16 [address], d;` Thread.
+///
+/// # Safety
+/// The address is writable and even.
+#[instruction]
+pub unsafe fn st_shared_u16(address: u32, value: u16) {
+    ptx_asm!(
+        sim(machine, at) { machine.store_shared(at, address, &value.to_le_bytes()) }
+        "st.shared::cta.u16 [{}], {};", in(reg32) address, in(reg16) value, options(nostack)
+    );
+}
+
+/// `@p st.shared::cta.u16 [address], d;` where p is `condition != 0`. Thread.
+///
+/// # Safety
+/// Where the condition holds, the address is writable and even.
+#[instruction]
+pub unsafe fn st_shared_u16_if(condition: u32, address: u32, value: u16) {
+    ptx_asm!(
+        sim(machine, at) {
+            if condition != 0 {
+                machine.store_shared(at, address, &value.to_le_bytes());
+            }
+        }
+        "{{",
+        ".reg .pred p;",
+        "setp.ne.u32 p, {0}, 0;",
+        "@p st.shared::cta.u16 [{1}], {2};",
+        "}}",
+        in(reg32) condition,
+        in(reg32) address,
+        in(reg16) value,
+        options(nostack)
+    );
+}

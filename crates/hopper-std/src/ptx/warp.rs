@@ -37,6 +37,31 @@ shuffle! {
     shfl_sync_down, Down, "shfl.sync.down.b32 {}, {}, {}, 31, 0xffffffff;";
 }
 
+/// `shfl.sync.up.b32 d|p, value, lane, 0, 0xffffffff;` The value of lane `laneid - lane`; 0 below, where p is false. Warp.
+///
+/// # Safety
+/// All 32 lanes execute it together.
+#[instruction]
+pub unsafe fn shfl_sync_up_or_zero(value: u32, lane: u32) -> u32 {
+    let result: u32;
+    ptx_asm!(
+        sim(machine, at) {
+            let above = machine.shuffle(at, crate::sim::Shuffle::Up, value, lane);
+            result = if machine.special(crate::sim::Special::Laneid) >= u64::from(lane) { above } else { 0 };
+        }
+        "{{",
+        ".reg .pred p;",
+        "shfl.sync.up.b32 {0}|p, {1}, {2}, 0, 0xffffffff;",
+        "selp.b32 {0}, {0}, 0, p;",
+        "}}",
+        out(reg32) result,
+        in(reg32) value,
+        in(reg32) lane,
+        options(nomem, nostack)
+    );
+    result
+}
+
 /// `vote.sync.ballot.b32 d, p, 0xffffffff;` Warp. Bit i is the predicate of lane i.
 ///
 /// # Safety

@@ -104,6 +104,13 @@ pub trait Registers {
 pub trait RegisterWords {
     /// As [`Registers::tie`].
     fn tie(&mut self);
+
+    /// To the assembler, a use of every register.
+    ///
+    /// NOTE: products in flight still read the registers of their left operand, which ptxas (13.0) does not know: once the products
+    /// are issued it gives the registers to the next operand, unless something uses them after the wait. Here it is stores that are
+    /// never executed, since a launch never has that much shared memory.
+    fn keep(&self);
 }
 
 macro_rules! words {
@@ -114,6 +121,29 @@ macro_rules! words {
                 fn tie(&mut self) {
                     seq!(I in 0..$count {
                         ptx_asm!(cpu {} "//", #("// {}",)* #(inout(reg32) self[I],)* options(nostack, nomem));
+                    });
+                }
+
+                #[instruction]
+                fn keep(&self) {
+                    seq!(I in 0..16 {
+                        if I * 4 < $count {
+                            ptx_asm!(
+                            cpu {}
+                            "{{",
+                            ".reg .pred never;",
+                            ".reg .u32 bytes;",
+                            "mov.u32 bytes, %dynamic_smem_size;",
+                            "setp.eq.u32 never, bytes, 0xfffffff0;",
+                            concat!("@never st.shared.v4.u32 [bytes + 16 * ", I, "], {{{}, {}, {}, {}}};"),
+                            "}}",
+                            in(reg32) self[I * 4 % $count],
+                            in(reg32) self[(I * 4 + 1) % $count],
+                            in(reg32) self[(I * 4 + 2) % $count],
+                            in(reg32) self[(I * 4 + 3) % $count],
+                            options(nostack, nomem)
+                        );
+                        }
                     });
                 }
             }

@@ -3,8 +3,8 @@
 use hopper_macros::instruction;
 use seq_macro::seq;
 
-use super::{FullSlot, Major};
-use crate::ptx::wgmma::{self, Mma, RegisterWords, Registers};
+use super::{FullSlot, KMajor, Major};
+use crate::ptx::wgmma::{self, Mma, RegisterWords, Registers, SparseMma};
 
 /// The accumulator of a warp group: 64 rows by `2 * REGISTERS` columns of f32, `REGISTERS` in each thread.
 ///
@@ -148,6 +148,31 @@ where
     }
 }
 
+impl<const REGISTERS: usize, Read: InUse> Pending<'_, REGISTERS, Read>
+where
+    [f32; REGISTERS]: Registers,
+{
+    /// Keeps what the products read that [`multiply_more`](Self::multiply_more) has issued, until the next wait.
+    #[inline(always)]
+    pub fn keep(&mut self, read: Read) {
+        self.in_flight = Some(read);
+    }
+
+    /// Waits for all products, and gives back what was [kept](Self::keep); the series goes on. Warp group.
+    ///
+    /// # Safety
+    /// All warps of the warp group call it together.
+    #[instruction]
+    pub unsafe fn wait_all(&mut self) -> Option<Read> {
+        // SAFETY: the caller's promise.
+        unsafe { wgmma::wgmma_wait_group::<0>() };
+        self.accumulator.registers.tie();
+        let mut read = self.in_flight.take()?;
+        read.tie();
+        Some(read)
+    }
+}
+
 /// What becomes of an accumulator's former value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -207,7 +232,43 @@ impl<const WORDS: usize> LeftFragment<WORDS> {
     }
 }
 
+impl<const WORDS: usize> LeftFragment<WORDS>
+where
+    [u32; WORDS]: RegisterWords,
+{
+    /// The end of the words' life, after the wait for the products that read them: before it, no other operand is computed into
+    /// their registers. Thread. See [`RegisterWords::keep`].
+    #[instruction]
+    pub fn end(self) {
+        self.words.keep();
+    }
+}
+
 impl<const WORDS: usize> InUse for LeftFragment<WORDS>
+where
+    [u32; WORDS]: RegisterWords,
+{
+    #[instruction]
+    fn tie(&mut self) {
+        self.words.tie();
+    }
+}
+
+/// Metadata of sparse left operands, `WORDS` words in each thread; [`SparseMma`] says whose word is what.
+#[derive(Clone, Copy)]
+pub struct Metadata<const WORDS: usize> {
+    words: [u32; WORDS],
+}
+
+impl<const WORDS: usize> Metadata<WORDS> {
+    /// Of these words.
+    #[inline(always)]
+    pub const fn new(words: [u32; WORDS]) -> Self {
+        Self { words }
+    }
+}
+
+impl<const WORDS: usize> InUse for Metadata<WORDS>
 where
     [u32; WORDS]: RegisterWords,
 {
@@ -330,6 +391,27 @@ impl<const REGISTERS: usize> Products<'_, REGISTERS> {
         let a = [a.words[first], a.words[first + 1], a.words[first + 2], a.words[first + 3]];
         // SAFETY: the caller's promise.
         unsafe { E::mma_registers::<B>(self.d, a, b.step(step).bits(), self.scale_d) };
+        self.scale_d = 1;
+    }
+
+    /// D += A B over 32 elements of K, A sparse, both in shared memory: of A the 16 stored values at `steps[0]`, of B the 16 elements at
+    /// `steps[1]` and the 16 behind them. Word `word` of the metadata is A's, in the lanes that `SELECTOR` selects. Warp group.
+    ///
+    /// # Safety
+    /// As [`Accumulator::start`], within whose `issue` this is called; `word` is a constant where this is inlined, and the two places
+    /// of a group differ.
+    #[instruction]
+    pub unsafe fn add_sparse<E: SparseMma<REGISTERS>, B: Major, const SELECTOR: u32, const WORDS: usize>(
+        &mut self,
+        a: KMajor,
+        b: B,
+        steps: [u32; 2],
+        metadata: &Metadata<WORDS>,
+        word: usize,
+    ) {
+        let (a, b, word) = (a.step(steps[0]).bits(), b.step(steps[1]).bits(), metadata.words[word]);
+        // SAFETY: the caller's promise.
+        unsafe { E::mma_shared_sparse::<B, SELECTOR>(self.d, a, b, word, self.scale_d) };
         self.scale_d = 1;
     }
 }

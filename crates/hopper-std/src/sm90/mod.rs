@@ -25,7 +25,7 @@ mod tile;
 mod warp_group;
 mod warp_stream;
 
-pub use accumulator::{Accumulator, Flight, Flights, InUse, Initial, LeftFragment, Pending, Products};
+pub use accumulator::{Accumulator, Flight, Flights, InUse, Initial, LeftFragment, Metadata, Pending, Products};
 pub use barrier::{EmptyBarrier, FullBarrier, Phase};
 pub use descriptor::{KMajor, Major, MnMajor, SmemDescriptor};
 pub use fragment::AccumulatorFragment;

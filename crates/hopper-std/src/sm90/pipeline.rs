@@ -17,7 +17,7 @@ use hopper_macros::instruction;
 use super::gatherer::Gatherer;
 use super::{EmptyBarrier, FullBarrier, Phase, Shared, TensorMapRef, TileShape};
 use crate::ptx::tensor::CachePolicy;
-use crate::ptx::{barrier, cluster, fence, mbarrier};
+use crate::ptx::{barrier, bulk, cluster, fence, mbarrier};
 use crate::{thread, warp};
 
 /// Who takes part in a pipeline.
@@ -281,6 +281,18 @@ impl<Stage, S: Scope> EmptySlot<Stage, S> {
     pub unsafe fn load_2d<T: TileShape>(&self, tile: Shared<T>, map: TensorMapRef<T>, at: [i32; 2]) {
         // SAFETY: the slot is empty and its barrier expects the stage, of which the tile is a part.
         unsafe { map.load_2d(tile, at, self.full) }
+    }
+
+    /// Starts the copy of `bytes` bytes from `source` to the beginning of `part`, with a preference for what L2 keeps. Thread.
+    ///
+    /// # Safety
+    /// `part` is part of this slot's stage, no other copy fills it, and it has room for the bytes, which are readable; addresses and
+    /// `bytes` are multiples of 16.
+    #[instruction]
+    pub unsafe fn load_bytes_hinted<T>(&self, part: Shared<T>, source: *const u8, bytes: u32, policy: CachePolicy) {
+        let (to, full) = (part.address(), self.full.address());
+        // SAFETY: the slot is empty and its barrier expects the bytes; the rest is the caller's promise.
+        unsafe { bulk::cp_async_bulk_global_to_shared_hinted(to, source, bytes, full, policy) }
     }
 
     /// Starts the copy of the box at `at` of a map of rank 3. Thread.

@@ -30,7 +30,7 @@ const WINDOW_ROWS: u32 = 5;
 /// Values of a row.
 const ROW_VALUES: u32 = 2;
 
-/// Groups that the lanes of a step may need at once. A kernel's ring has 16: the others are for copies on their way.
+/// Groups that the lanes of a unit may need at once. A kernel's ring has 16: the others are for copies on their way.
 const MOST_GROUPS: u32 = 12;
 
 /// The places of a lane's bits: bit, row of the strip and column of the word, in the order of its stream.
@@ -165,29 +165,24 @@ impl Iterator for Walk<'_> {
         self.masks = rest;
         let is_realigned = !fits(masks, self.positions);
         let positions = if is_realigned { realigned(&self.positions) } else { self.positions };
-        self.positions = steps(masks, positions).last().unwrap_or(positions);
+        self.positions = after(masks, positions);
         let index = self.unit;
         self.unit += 1;
         Some(WalkedUnit { index, positions, is_realigned })
     }
 }
 
-/// Where lanes are after each step of 64 columns.
-pub(super) fn steps(masks: &[u32], mut positions: [u32; LANES]) -> impl Iterator<Item = [u32; LANES]> {
-    (0..WORDS).map(move |word| {
-        for (lane, position) in positions.iter_mut().enumerate() {
-            *position += masks[mask_index(word, lane)].count_ones();
-        }
-        positions
-    })
+/// Where lanes are after a unit.
+fn after(masks: &[u32], mut positions: [u32; LANES]) -> [u32; LANES] {
+    for (position, masks) in positions.iter_mut().zip(masks.chunks_exact(WORDS)) {
+        *position += masks.iter().map(|mask| mask.count_ones()).sum::<u32>();
+    }
+    positions
 }
 
-/// Whether each step of a unit finds what all lanes need in [`MOST_GROUPS`] groups.
-fn fits(masks: &[u32], mut positions: [u32; LANES]) -> bool {
-    steps(masks, positions).all(|after| {
-        let before = core::mem::replace(&mut positions, after);
-        last_group(&after) - first_group(&before) < MOST_GROUPS
-    })
+/// Whether a unit finds what all lanes need in [`MOST_GROUPS`] groups.
+fn fits(masks: &[u32], positions: [u32; LANES]) -> bool {
+    last_group(&after(masks, positions)) - first_group(&positions) < MOST_GROUPS
 }
 
 /// The first group that a lane still needs.

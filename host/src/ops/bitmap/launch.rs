@@ -22,7 +22,6 @@ pub(super) struct Lists {
     pub(super) masks: DevicePtr,
     pub(super) values: DevicePtr,
     pub(super) pieces: DevicePtr,
-    pub(super) piece_offsets: DevicePtr,
     pub(super) streams: DevicePtr,
     pub(super) starts: DevicePtr,
     pub(super) realignments: DevicePtr,
@@ -42,12 +41,13 @@ impl BitmapPlan {
 
     /// Where each warp's values begin, for each piece: as far as its lanes are when they come to the piece's first unit.
     pub(super) fn streams<T: Element>(&self, weights: &Bitmap<T>) -> Streams {
-        let pieces = &self.pieces.pieces;
+        let pieces = self.pieces.placed();
         let mut streams = vec![[0; 4]; pieces.len() * STREAMS_PER_PIECE];
         let mut starts = vec![0; pieces.len() * STARTS_PER_PIECE];
         let of_pieces =
             streams.par_chunks_exact_mut(STREAMS_PER_PIECE).zip(starts.par_chunks_exact_mut(STARTS_PER_PIECE));
-        of_pieces.zip(pieces).for_each(|((streams, starts), piece)| {
+        of_pieces.zip(&pieces).for_each(|((streams, starts), piece)| {
+            let Some(piece) = piece else { return };
             for warp in 0..WARPS {
                 let strip = piece.row_block as usize * WARPS + warp;
                 let (begin, arrived) = walk(weights.strip_masks(strip), piece.begin, piece.end);
@@ -92,7 +92,7 @@ impl BitmapPlan {
             Arguments {
                 masks: lists.masks.array(),
                 values: lists.values.as_mut_ptr(),
-                work: Work { pieces: lists.pieces.array(), offsets: lists.piece_offsets.array() },
+                work: Work { pieces: lists.pieces.array(), stride: self.pieces.stride() },
                 streams: lists.streams.array(),
                 starts: lists.starts.array(),
                 realignments: lists.realignments.array(),

@@ -24,7 +24,6 @@ pub struct BitmapPrepared<T> {
     masks: DeviceBuffer<u32>,
     values: DeviceBuffer<T>,
     pieces: DeviceBuffer<[u32; 8]>,
-    piece_offsets: DeviceBuffer<u32>,
     streams: DeviceBuffer<[u32; 4]>,
     starts: DeviceBuffer<u32>,
     realignments: DeviceBuffer<u32>,
@@ -57,7 +56,6 @@ impl BitmapPlan {
             masks: DeviceBuffer::from_slice(device, weights.masks())?,
             values: DeviceBuffer::from_slice(device, weights.values())?,
             pieces: DeviceBuffer::from_slice(device, &self.pieces.to_words())?,
-            piece_offsets: DeviceBuffer::from_slice(device, &self.pieces.offsets)?,
             streams: DeviceBuffer::from_slice(device, &streams.streams)?,
             starts: DeviceBuffer::from_slice(device, &streams.starts)?,
             realignments: DeviceBuffer::from_slice(device, &weights.strips().realignments)?,
@@ -81,7 +79,7 @@ impl<T: Element> BitmapPrepared<T> {
 
     /// Device memory held, in bytes; each stream that launches takes [`BitmapPlan::workspace_bytes`] and some counters beside it.
     pub fn num_bytes(&self) -> usize {
-        let lists = self.pieces.num_bytes() + self.piece_offsets.num_bytes() + self.realignments.num_bytes();
+        let lists = self.pieces.num_bytes() + self.realignments.num_bytes();
         let streams = self.streams.num_bytes() + self.starts.num_bytes();
         self.masks.num_bytes() + self.values.num_bytes() + lists + streams
     }
@@ -136,7 +134,7 @@ impl<T: Element> BitmapPrepared<T> {
             lists.masks,
             lists.values,
             lists.pieces,
-            lists.piece_offsets,
+            arguments.work.stride,
             lists.streams,
             lists.starts,
             lists.realignments,
@@ -162,7 +160,6 @@ impl<T: Element> BitmapPrepared<T> {
             masks: self.masks.ptr(),
             values: self.values.ptr(),
             pieces: self.pieces.ptr(),
-            piece_offsets: self.piece_offsets.ptr(),
             streams: self.streams.ptr(),
             starts: self.starts.ptr(),
             realignments: self.realignments.ptr(),

@@ -45,7 +45,6 @@ impl BitmapPlan {
             masks: memory.upload("masks", weights.masks()),
             values: memory.upload("values", weights.values()),
             pieces: memory.upload("pieces", &self.pieces.to_words()),
-            piece_offsets: memory.upload("piece offsets", &self.pieces.offsets),
             streams: memory.upload("streams", &streams.streams),
             starts: memory.upload("starts", &streams.starts),
             realignments: memory.upload("realignments", &weights.strips().realignments),

@@ -54,9 +54,27 @@ impl Pieces {
         self.offsets.len() as u32 - 1
     }
 
-    /// The list, as the kernel reads it.
+    /// Places of a worker in the list.
+    pub(crate) fn stride(&self) -> u32 {
+        self.offsets.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
+    }
+
+    /// The list, as the kernel reads it: so many places for each worker, and `None` where it has no piece.
+    pub(crate) fn placed(&self) -> Vec<Option<Piece>> {
+        let stride = self.stride() as usize;
+        let mut places = vec![None; stride * self.num_workers() as usize];
+        for (places, ends) in places.chunks_exact_mut(stride.max(1)).zip(self.offsets.windows(2)) {
+            let pieces = &self.pieces[ends[0] as usize..ends[1] as usize];
+            for (index, (place, piece)) in places.iter_mut().zip(pieces).enumerate() {
+                *place = Some(Piece { behind: (pieces.len() - 1 - index) as u32, ..*piece });
+            }
+        }
+        places
+    }
+
+    /// The same in words.
     pub(crate) fn to_words(&self) -> Vec<[u32; WORDS_PER_PIECE]> {
-        self.pieces.iter().map(|piece| piece.to_words()).collect()
+        self.placed().iter().map(|piece| piece.unwrap_or_default().to_words()).collect()
     }
 }
 

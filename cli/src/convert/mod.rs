@@ -1,4 +1,7 @@
-//! `hopper-sparse convert`: Matrix Market to packed safetensors, and back.
+//! `hopper-sparse convert`: Matrix Market to packed safetensors, and back; a model's checkpoint to one packed file.
+
+mod args;
+mod checkpoint;
 
 use std::time::Instant;
 
@@ -8,7 +11,9 @@ use hopper_sparse::io::{Existing, packed};
 use hopper_sparse::{Dtype, Element, bf16, f16};
 use serde_json::{Value, json};
 
-use crate::args::{ConvertArgs, FormatChoice};
+pub use args::{ConvertArgs, ConvertFormat};
+
+use crate::args::FormatChoice;
 use crate::choose::{self, Choice, Storage};
 use crate::error::{CliError, Result};
 use crate::files::{self, FileKind};
@@ -21,13 +26,21 @@ use crate::{memory, output, print, print_json, progress};
 /// # Errors
 /// Usage where the names or the options say nothing that can be done, a failure where a file cannot be read or written.
 pub fn run(args: &ConvertArgs) -> Result<()> {
+    if args.input.is_dir() {
+        return checkpoint::run(args);
+    }
     FileKind::of(&args.input)?;
-    let kind = FileKind::of(&args.output)?;
-    if matches!((kind, args.format), (FileKind::MatrixMarket, Some(FormatChoice::Bcsr(_)))) {
+    let kind = FileKind::of(args.output.path())?;
+    let format = match args.format.map(ConvertFormat::of_matrix) {
+        Some(None) => return Err(CliError::usage("that is a format of a model's layers, not of a matrix")),
+        Some(format) => format,
+        None => None,
+    };
+    if matches!((kind, format), (FileKind::MatrixMarket, Some(FormatChoice::Bcsr(_)))) {
         return Err(CliError::usage("a Matrix Market file holds entries, not blocks")
             .hint("write a .safetensors file, or leave --format out"));
     }
-    output::check(&args.output, args.existing())?;
+    output::check(args.output.path(), args.existing())?;
     let input = input::read(&args.input, &args.read)?;
     let dtype = match (args.dtype, input.dtype, kind) {
         (Some(dtype), _, _) => dtype.into(),
@@ -36,21 +49,25 @@ pub fn run(args: &ConvertArgs) -> Result<()> {
         (None, None, FileKind::MatrixMarket) => Dtype::F64,
     };
     match dtype {
-        Dtype::Bf16 => convert_to::<bf16>(args, kind, &input),
-        Dtype::F16 => convert_to::<f16>(args, kind, &input),
-        Dtype::F32 => convert_to::<f32>(args, kind, &input),
-        Dtype::F64 => convert_to::<f64>(args, kind, &input),
+        Dtype::Bf16 => convert_to::<bf16>(args, (kind, format), &input),
+        Dtype::F16 => convert_to::<f16>(args, (kind, format), &input),
+        Dtype::F32 => convert_to::<f32>(args, (kind, format), &input),
+        Dtype::F64 => convert_to::<f64>(args, (kind, format), &input),
     }
 }
 
-fn convert_to<T: Element>(args: &ConvertArgs, kind: FileKind, input: &Input) -> Result<()> {
+fn convert_to<T: Element>(
+    args: &ConvertArgs,
+    (kind, format): (FileKind, Option<FormatChoice>),
+    input: &Input,
+) -> Result<()> {
     let matrix: Csr<T> = input.matrix.cast();
     let num_rounded = count_rounded(&input.matrix, &matrix);
     let Choice { storage, reason } = match kind {
         FileKind::MatrixMarket => Choice { storage: Storage::Csr, reason: None },
-        FileKind::Packed => choose_storage(args, input, &matrix),
+        FileKind::Packed => choose_storage(format, input, &matrix),
     };
-    let spinner = progress::spinner(format!("writing {}", args.output.display()));
+    let spinner = progress::spinner(format!("writing {}", args.output.path().display()));
     let start = Instant::now();
     write(args, kind, storage, &matrix)?;
     let seconds = start.elapsed().as_secs_f64();
@@ -69,10 +86,10 @@ fn convert_to<T: Element>(args: &ConvertArgs, kind: FileKind, input: &Input) -> 
     if args.json { print_json(&report.json()) } else { print(|out| report.table().write(out)) }
 }
 
-fn choose_storage<T: Element>(args: &ConvertArgs, input: &Input, matrix: &Csr<T>) -> Choice {
+fn choose_storage<T: Element>(format: Option<FormatChoice>, input: &Input, matrix: &Csr<T>) -> Choice {
     let fit = |shape| (shape, FillStatistics::of(matrix.view(), shape));
     let blocks = |(shape, statistics), reason| Choice { storage: Storage::Bcsr(shape, statistics), reason };
-    match (args.format, input.block) {
+    match (format, input.block) {
         (Some(FormatChoice::Bcsr(Some(shape))), _) => blocks(fit(shape), None),
         (None, Some(shape)) => blocks(fit(shape), Some("as in the input".to_owned())),
         (None | Some(FormatChoice::Csr), _) => Choice { storage: Storage::Csr, reason: None },
@@ -83,7 +100,7 @@ fn choose_storage<T: Element>(args: &ConvertArgs, input: &Input, matrix: &Csr<T>
 
 /// Blocks are built, where blocks are wanted, before the output is begun.
 fn write<T: Element>(args: &ConvertArgs, kind: FileKind, storage: Storage, matrix: &Csr<T>) -> Result<()> {
-    let (path, existing) = (&args.output, args.existing());
+    let (path, existing) = (args.output.path(), args.existing());
     match (kind, storage) {
         (FileKind::MatrixMarket, _) => output::write_whole(path, existing, |path| {
             matrix_market::write(path, matrix.view(), &WriteOptions::default())
@@ -205,8 +222,8 @@ impl Report<'_> {
             "output",
             format!(
                 "{}, {}; written in {}",
-                self.args.output.display(),
-                bytes(files::size(&self.args.output)),
+                self.args.output.path().display(),
+                bytes(files::size(self.args.output.path())),
                 seconds(self.seconds)
             ),
         );
@@ -241,8 +258,8 @@ impl Report<'_> {
                 "rounded_values": self.num_rounded,
             },
             "output": {
-                "name": self.args.output.display().to_string(),
-                "bytes": files::size(&self.args.output),
+                "name": self.args.output.path().display().to_string(),
+                "bytes": files::size(self.args.output.path()),
                 "seconds": self.seconds,
             },
         })
