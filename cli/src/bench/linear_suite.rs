@@ -13,6 +13,9 @@ pub struct LinearGrid {
     pub peer: Option<String>,
     /// In place of the suite's default.
     pub implementations: Option<Vec<String>>,
+    /// Beside those, where the mask is 2:4.
+    #[serde(default)]
+    two_of_four: Vec<String>,
     /// Numbers of tokens.
     tokens: Vec<usize>,
     /// Parts of W that are zero, 0 to 1.
@@ -83,6 +86,11 @@ impl LinearGrid {
         }
         self.mask = choice.mask.unwrap_or(self.mask);
         Ok(())
+    }
+
+    /// Who takes part in addition, for the sake of the mask.
+    pub fn for_the_mask(&self) -> &[String] {
+        if self.mask == WeightMask::TwoOfFour { &self.two_of_four } else { &[] }
     }
 
     /// All workloads. Those that share their weights follow one another, so that these are made once.

@@ -148,6 +148,8 @@ pub static IMPLEMENTATIONS: &[Registered] = &[
     Registered::Attention(&all::ours_attention_blocks::Blocks),
     #[cfg(feature = "gpu")]
     Registered::Linear(&all::ours_linear_bitmap::Bitmaps),
+    #[cfg(feature = "gpu")]
+    Registered::Linear(&all::ours_linear_three_layer::ThreeLayers),
     Registered::Product(&all::naive_spmm_cpu::NaiveCpu),
     Registered::Linear(&all::naive_linear_cpu::NaiveCpu),
     Registered::Attention(&all::naive_attention_cpu::NaiveCpu),

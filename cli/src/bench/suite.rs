@@ -132,6 +132,7 @@ impl Suite {
         let seed = defaults.seed.ok_or(self.missing("seed"))?;
         let implementations = grid.implementations.as_ref().or(defaults.implementations.as_ref());
         let implementations = implementations.ok_or(self.missing("implementations"))?;
+        let implementations = [implementations, grid.for_the_mask()].concat();
         let peer = grid.peer.as_ref().or(defaults.peer.as_ref());
         all.extend(grid.workloads(dtype, seed).into_iter().map(|named| Workload {
             name: named.name,
@@ -420,6 +421,7 @@ mod tests {
     use hopper_sparse::generate::Lookalike;
 
     use super::*;
+    use crate::bench::linear::WeightMask;
     use crate::bench::workload::is_named;
 
     const MINIMAL: &str = r#"
@@ -586,6 +588,10 @@ mod tests {
             ("opt-30b qkv wanda 50% n1", Some("opt-30b"))
         );
         assert_eq!(workloads[0].problem.to_string(), "1 tokens, 7168 -> 21504, 50 % zeros (wanda), bf16");
+        assert!(!workloads[0].implementations.contains(&"vendor/linear/cusparselt".to_owned()));
+        let choice = LinearChoice { mask: Some(WeightMask::TwoOfFour), ..LinearChoice::default() };
+        let workloads = suite.clone().with_linear(&choice).and_then(|suite| suite.workloads(None)).expect("complete");
+        assert!(workloads[0].implementations.contains(&"vendor/linear/cusparselt".to_owned()));
         let unknown = LinearChoice { models: vec!["gpt".to_owned()], ..LinearChoice::default() };
         assert!(matches!(suite.with_linear(&unknown), Err(BenchError::UnknownWorkload { name }) if name == "gpt"));
     }

@@ -9,6 +9,8 @@ pub mod ours_attention_blocks;
 pub mod ours_attention_dense;
 #[cfg(feature = "gpu")]
 pub mod ours_linear_bitmap;
+#[cfg(feature = "gpu")]
+pub mod ours_linear_three_layer;
 #[cfg(all(feature = "gpu", feature = "ablation"))]
 pub mod ours_spmm_ablation;
 #[cfg(feature = "gpu")]

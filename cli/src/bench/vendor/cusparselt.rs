@@ -51,7 +51,7 @@ const ALGORITHM_DEFAULT: c_int = 0;
 const CONFIG_ID: c_int = 0;
 /// Of addresses and leading dimensions, in bytes.
 const ALIGNMENT: u32 = 16;
-/// Room for whatever algorithm the search finds.
+/// Room for the algorithms that the search tries.
 const WORKSPACE_BYTES: usize = 64 << 20;
 
 type Destroy = unsafe extern "C" fn(*const Opaque) -> Status;
@@ -271,12 +271,23 @@ impl<'a> StructuredProduct<'a> {
         let plan = Owned::new("cusparseLtMatmulPlanInit", functions.destroy_plan, |to| unsafe {
             (functions.plan)(raw, to, described, selection.get())
         })?;
+        let workspace = gpu.allocate(WORKSPACE_BYTES)?;
+        let mut ready = Self { gpu, handle, plan, selection, _product: product, _matrices: [w, x, y], workspace };
+        ready.make_room()?;
+        Ok(ready)
+    }
+
+    /// Makes the workspace as large as the plan's algorithm wants it.
+    fn make_room(&mut self) -> Result<(), BenchError> {
         let mut bytes = 0;
         // SAFETY: handle and plan are initialised; the pointer is to a place for a size.
-        let status = unsafe { (functions.workspace)(raw, plan.get(), &mut bytes) };
+        let status = unsafe { (self.handle.functions.workspace)(self.handle.raw.get(), self.plan.get(), &mut bytes) };
         check("cusparseLtMatmulGetWorkspace", status)?;
-        let workspace = gpu.allocate(bytes.max(WORKSPACE_BYTES))?;
-        Ok(Self { gpu, handle, plan, selection, _product: product, _matrices: [w, x, y], workspace })
+        if bytes > self.workspace.len() {
+            self.gpu.synchronize()?;
+            self.workspace = self.gpu.allocate(bytes)?;
+        }
+        Ok(())
     }
 
     /// W as the library stores it: values and the places of two in four.
@@ -309,7 +320,8 @@ impl<'a> StructuredProduct<'a> {
     /// # Errors
     /// What the library failed at.
     pub fn search(&mut self, w: &DeviceBytes, x: &DeviceBytes, y: &DeviceBytes) -> Result<(), BenchError> {
-        self.call("cusparseLtMatmulSearch", self.handle.functions.search, [w, x, y])
+        self.call("cusparseLtMatmulSearch", self.handle.functions.search, [w, x, y])?;
+        self.make_room()
     }
 
     /// Enqueues Y = X W^T, with W as [`compress`](Self::compress) makes it.
