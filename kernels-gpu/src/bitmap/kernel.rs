@@ -42,8 +42,10 @@ unsafe fn run<
     let (warp_group, rings, pipeline) = unsafe {
         let smem = SharedMemory::<Smem<XStage<E, TOKENS, STEPS>, STAGES>>::take();
         let (rings, barriers) = (Smem::rings(smem), Smem::barriers(smem));
-        if thread::thread_idx_x() < WARPS as u32 {
-            rings.at(thread::thread_idx_x()).init();
+        let (warp, lane) = (thread::thread_idx_x() / 32, thread::thread_idx_x() % 32);
+        // Each warp its own ring's: threads of one warp would do it one after the other.
+        if warp >= 4 && lane == 0 {
+            rings.at(warp - 4).init();
         }
         let uninit = Pipeline::<_, STAGES, BlockScope>::init(Smem::stages(smem), barriers, WARPS as u32);
         (WarpGroup::current(), rings, uninit.publish())

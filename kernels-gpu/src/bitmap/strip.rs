@@ -65,7 +65,7 @@ impl Strip {
         let (stream, own, piece) = unsafe {
             (WarpStream::new(ring, arguments.policy), arguments.stream(first, warp), arguments.work.piece(first))
         };
-        Self {
+        let mut strip = Self {
             warp,
             stream,
             position: 0,
@@ -81,7 +81,11 @@ impl Strip {
             end: 0,
             realignments: arguments.realignments,
             realigned: u32::MAX,
-        }
+        };
+        // What is known of the values is enough to begin with.
+        // SAFETY: the ring is empty.
+        unsafe { strip.copy(arguments, 0) };
+        strip
     }
 
     /// Goes to the piece `index`. Warp.

@@ -89,9 +89,9 @@ unsafe fn multiply<E: SparseMma<REGISTERS>, const REGISTERS: usize, const TOKENS
 ) where
     [f32; REGISTERS]: Registers,
 {
-    let read = (slot, layers.metadata);
     // SAFETY: the caller's promise.
     unsafe {
+        let read = (slot, layers.metadata());
         pending.multiply_more(&read, |products, (slot, metadata)| {
             let first = WTile::values(Stage::w(slot.stage()));
             multiply_layer::<E, REGISTERS, TOKENS, 0>(products, slot, first, metadata, consumer);
@@ -101,8 +101,8 @@ unsafe fn multiply<E: SparseMma<REGISTERS>, const REGISTERS: usize, const TOKENS
                 multiply_layer::<E, REGISTERS, TOKENS, 2>(products, slot, layers.second, metadata, consumer);
             });
         }
+        pending.keep(read);
     }
-    pending.keep(read);
 }
 
 /// The products of a layer, whose words of metadata are `WORD` and the one after it.

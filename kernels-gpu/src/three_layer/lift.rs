@@ -42,12 +42,28 @@ pub(super) struct Lifter<E> {
 /// The two layers of a stage.
 #[derive(Clone, Copy)]
 pub(super) struct Layers<E> {
-    /// The metadata: two words of the first layer, then two of the second.
-    pub(super) metadata: Metadata<4>,
+    /// Where this lane's two words of metadata are.
+    words: u32,
     /// Values of the second layer.
     pub(super) second: Shared<Values<E>>,
     /// Whether the second layer has any.
     pub(super) has_second: bool,
+}
+
+impl<E> Layers<E> {
+    /// The metadata: two words of the first layer, then two of the second. Thread.
+    ///
+    /// NOTE: products in flight read these registers, which ptxas (13.0) does not know. Read once more after the wait for the products
+    /// before, the words do not take the registers of those.
+    ///
+    /// # Safety
+    /// The products of the stage before are done, and this stage is still there.
+    #[inline(always)]
+    pub(super) unsafe fn metadata(&self) -> Metadata<4> {
+        // SAFETY: the words are parts of the tile.
+        let [near, far] = unsafe { ld_shared_v2_u32(self.words) };
+        Metadata::new([near, far, near ^ SECOND_LAYER, far ^ SECOND_LAYER])
+    }
 }
 
 impl<E> Lifter<E> {
@@ -94,11 +110,7 @@ impl<E> Lifter<E> {
                     self.place(distances, first, end - first, position, second.address());
                 }
             }
-            Layers {
-                metadata: Metadata::new([near, far, near ^ SECOND_LAYER, far ^ SECOND_LAYER]),
-                second,
-                has_second: all != 0,
-            }
+            Layers { words, second, has_second: all != 0 }
         }
     }
 
