@@ -6,8 +6,10 @@ mod tests;
 
 use rayon::prelude::*;
 
+pub(crate) use strip::Walk;
 pub use strip::{BITMAP_STRIP_ROWS, BITMAP_UNIT_COLS};
-pub(crate) use strip::{LANES, Walk, first_group, last_group};
+#[cfg(any(feature = "gpu", feature = "sim"))]
+pub(crate) use strip::{LANES, first_group, last_group};
 use strip::{MASKS_PER_UNIT, decode_strip, encode_masks, encode_values};
 
 use super::{CsrView, Dense, DenseView, FormatError, Layout};
@@ -226,6 +228,7 @@ impl<T> Bitmap<T> {
     }
 
     /// Where values and realignments lie.
+    #[cfg(any(feature = "gpu", feature = "sim"))]
     pub(crate) fn strips(&self) -> &Strips {
         &self.strips
     }

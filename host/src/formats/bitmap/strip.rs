@@ -147,6 +147,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Where lanes are when the last unit that was walked is done.
+    #[cfg(any(test, feature = "gpu", feature = "sim"))]
     pub(crate) fn arrived(&self) -> &[u32; LANES] {
         &self.positions
     }

@@ -16,7 +16,9 @@ pub use error::{LinearError, LinearOperand};
 pub(crate) use operands::Operands;
 pub(crate) use pieces::Pieces;
 
-use crate::element::{Dtype, Element};
+use crate::element::Dtype;
+#[cfg(any(feature = "gpu", feature = "sim"))]
+use crate::element::Element;
 
 /// A problem: Y (N x M) = X (N x K) W^T + bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,7 @@ impl Linear {
     ///
     /// # Errors
     /// [`LinearError::Weights`].
+    #[cfg(any(feature = "gpu", feature = "sim"))]
     pub(crate) fn check_weights<T: Element>(&self, num_rows: usize, num_cols: usize) -> Result<(), LinearError> {
         if (num_rows, num_cols, T::DTYPE) == (self.num_outputs, self.num_inputs, self.dtype) {
             return Ok(());

@@ -1,6 +1,8 @@
 //! Work in equal runs: which block of a launch multiplies which columns of which rows.
 
-use kernels_gpu::linear::{Piece, WORDS_PER_PIECE};
+use kernels_gpu::linear::Piece;
+#[cfg(any(feature = "gpu", feature = "sim"))]
+use kernels_gpu::linear::WORDS_PER_PIECE;
 
 /// The pieces of all workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,11 +57,13 @@ impl Pieces {
     }
 
     /// Places of a worker in the list.
+    #[cfg(any(feature = "gpu", feature = "sim"))]
     pub(crate) fn stride(&self) -> u32 {
         self.offsets.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
     }
 
     /// The list, as the kernel reads it: so many places for each worker, and `None` where it has no piece.
+    #[cfg(any(feature = "gpu", feature = "sim"))]
     pub(crate) fn placed(&self) -> Vec<Option<Piece>> {
         let stride = self.stride() as usize;
         let mut places = vec![None; stride * self.num_workers() as usize];
@@ -73,6 +77,7 @@ impl Pieces {
     }
 
     /// The same in words.
+    #[cfg(any(feature = "gpu", feature = "sim"))]
     pub(crate) fn to_words(&self) -> Vec<[u32; WORDS_PER_PIECE]> {
         self.placed().iter().map(|piece| piece.unwrap_or_default().to_words()).collect()
     }
