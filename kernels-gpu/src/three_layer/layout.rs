@@ -131,7 +131,7 @@ mod tests {
                 for lane in phase * 8..phase * 8 + 8 {
                     let (row, unit) = piece(lane, index);
                     assert!(!core::mem::replace(&mut seen[row as usize][unit as usize], true));
-                    assert!(!core::mem::replace(&mut banks[(unit ^ row % 8) as usize], true));
+                    assert!(!core::mem::replace(&mut banks[(unit ^ (row % 8)) as usize], true));
                     let (owner, word, bit) = metadata_place(row, unit);
                     assert_eq!((owner, bit), (lane, index % 2 * 16), "a lane has the codes of what it reads");
                     assert_eq!(word, (lane / 4 + index / 2) % 2);
