@@ -26,7 +26,7 @@
 //! # Decoding
 //!
 //! Eight values at most come out of five words of the ring, aligned by funnel shifts. A pair's two bits name four bytes of two
-//! values or of zeros: `prmt` does it, with a selector that `prmt` itself looked up, for four pairs at once ([`decode`]).
+//! values or of zeros: `prmt` does it, with a selector that `prmt` itself looked up, for four pairs at once ([`Windows`]).
 //!
 //! # Pseudo-code
 //!
@@ -68,6 +68,6 @@ pub use config::{Arguments, Configuration, Dtype, RING_GROUPS, STARTS_PER_PIECE,
 pub use kernel::{CONFIGURATIONS, entries};
 
 #[cfg(doc)]
-use decode::decode;
+use decode::Windows;
 #[cfg(doc)]
 use hopper_std::sm90::WarpStream;
