@@ -26,7 +26,7 @@
 //! # Decoding
 //!
 //! Eight values at most come out of five words of the ring, aligned by funnel shifts. A pair's two bits name four bytes of two
-//! values or of zeros: `prmt` does it, with a selector that `prmt` itself looked up, for four pairs at once ([`Windows`]).
+//! values or of zeros: `prmt` does it, with a selector that `prmt` itself looked up, for four pairs at once (`decode.rs`).
 //!
 //! # Pseudo-code
 //!
@@ -67,7 +67,5 @@ mod strip;
 pub use config::{Arguments, Configuration, Dtype, RING_GROUPS, STARTS_PER_PIECE, STREAMS_PER_PIECE, Stream, XTile};
 pub use kernel::{CONFIGURATIONS, entries};
 
-#[cfg(doc)]
-use decode::Windows;
 #[cfg(doc)]
 use hopper_std::sm90::WarpStream;

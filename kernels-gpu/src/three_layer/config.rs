@@ -82,7 +82,7 @@ hopper_std::named_barriers! {
 ///
 /// | parameter | what it is |
 /// | --- | --- |
-/// | `map_x` | X, N x K: boxes of [`BOX_COLS`] columns and the panel's tokens |
+/// | `map_x` | X, N x K: boxes of `BOX_COLS` columns and the panel's tokens |
 /// | `tiles` | the tiles' words, 16-byte aligned |
 /// | `tile_offsets` | where tiles begin, in units of 16 bytes, those of a row block one after the other; and where the last one ends |
 /// | `col_tiles` | tiles of a row block |
