@@ -45,11 +45,14 @@ pub struct LinearOperands {
 
 impl LinearOperands {
     /// Draws X, and W where it is not the last one.
-    pub fn of(workload: &LinearWorkload, last: &mut LastWeights) -> Self {
+    ///
+    /// # Errors
+    /// As [`LastWeights::get_or_draw`].
+    pub fn of(workload: &LinearWorkload, last: &mut LastWeights) -> Result<Self, BenchError> {
         let law = workload.weights;
         let draw = |index| normal_at(law.seed ^ ACTIVATIONS, index as u64);
         let x = Elements::from_fn(law.dtype, workload.tokens * law.k, draw);
-        Self { workload: *workload, weights: last.get_or_draw(law), x }
+        Ok(Self { workload: *workload, weights: last.get_or_draw(law)?, x })
     }
 
     /// X transposed, K x N, as the right factor of Y^T = W X^T.
@@ -161,6 +164,7 @@ mod tests {
     fn operands() -> LinearOperands {
         let weights = WeightsLaw { m: 90, k: 50, sparsity: 0.5, mask: WeightMask::Wanda, dtype: Dtype::Bf16, seed: 2 };
         LinearOperands::of(&LinearWorkload { weights, tokens: 3 }, &mut LastWeights::default())
+            .expect("the law is sound")
     }
 
     /// Y by float64, its tokens and outputs in the order of the definition.

@@ -6,8 +6,9 @@ use core::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use hopper_sparse::Element;
+use hopper_sparse::prune::{self, PruneError};
 use hopper_sparse::reference::SparseRows;
+use hopper_sparse::{Element, Error};
 use rayon::prelude::*;
 
 #[cfg(feature = "gpu")]
@@ -39,10 +40,13 @@ pub struct LinearWeights {
 
 impl LinearWeights {
     /// Draws values, then sets those to zero that the mask prunes.
-    pub fn draw(law: WeightsLaw) -> Self {
+    ///
+    /// # Errors
+    /// [`BenchError::Library`] where the library cannot prune so.
+    pub fn draw(law: WeightsLaw) -> Result<Self, BenchError> {
         let mut w = Elements::from_fn(law.dtype, law.m * law.k, |_| 0.0);
-        let num_nonzeros = with_dtype!(law.dtype, T => draw_rows::<T>(&law, w.as_slice_mut()));
-        Self { law, w, num_nonzeros, kept: Kept::default() }
+        let num_nonzeros = with_dtype!(law.dtype, T => draw_rows::<T>(&law, w.as_slice_mut())).map_err(Error::from)?;
+        Ok(Self { law, w, num_nonzeros, kept: Kept::default() })
     }
 
     /// W as rows of entries that are not zero.
@@ -114,87 +118,73 @@ pub struct LastWeights(Option<Rc<LinearWeights>>);
 
 impl LastWeights {
     /// The weights of `law`: the last ones, where those were they, or new ones.
-    pub fn get_or_draw(&mut self, law: WeightsLaw) -> Rc<LinearWeights> {
+    ///
+    /// # Errors
+    /// As [`LinearWeights::draw`].
+    pub fn get_or_draw(&mut self, law: WeightsLaw) -> Result<Rc<LinearWeights>, BenchError> {
         if let Some(last) = self.0.as_ref().filter(|last| last.law == law) {
-            return last.clone();
+            return Ok(last.clone());
         }
         // Two large ones, with what was made of them, are not held at once.
         self.0 = None;
-        self.0.insert(Rc::new(LinearWeights::draw(law))).clone()
+        Ok(self.0.insert(Rc::new(LinearWeights::draw(law)?)).clone())
     }
 }
 
 /// Fills a matrix, and returns how many elements are not zero.
-fn draw_rows<T: Element>(law: &WeightsLaw, w: &mut [T]) -> u64 {
-    let WeightsLaw { k, seed, .. } = *law;
-    let pruning = Pruning::of(law);
-    let rows = w.par_chunks_exact_mut(k.max(1)).enumerate();
-    let counts = rows.map_init(Vec::new, |scores, (row, values)| {
-        let first = (row * k) as u64;
-        for (value, index) in values.iter_mut().zip(first..) {
+fn draw_rows<T: Element>(law: &WeightsLaw, w: &mut [T]) -> Result<u64, PruneError> {
+    let WeightsLaw { k, sparsity, mask, seed, .. } = *law;
+    let first_of = |row: usize| (row * k) as u64;
+    w.par_chunks_exact_mut(k.max(1)).enumerate().for_each(|(row, values)| {
+        for (value, index) in values.iter_mut().zip(first_of(row)..) {
             *value = T::from_f32(Random::bell_at(seed, index));
         }
-        pruning.prune(values, first, scores);
-        values.iter().filter(|value| value.to_f32() != 0.0).count() as u64
     });
-    counts.sum()
+    if mask == WeightMask::Wanda {
+        let importance = |col| (IMPORTANCE_SPREAD * normal_at(seed ^ IMPORTANCE, col)).exp();
+        prune::wanda(w, k, &(0..k as u64).map(importance).collect::<Vec<f32>>(), sparsity)?;
+    } else {
+        let chances = Chances::of(law);
+        let rows = w.par_chunks_exact_mut(k.max(1)).enumerate();
+        rows.for_each(|(row, values)| chances.prune(values, first_of(row)));
+    }
+    Ok(w.par_iter().filter(|value| value.to_f32() != 0.0).count() as u64)
 }
 
-/// Which weights of a row become zero.
-struct Pruning {
+/// Which weights of a row become zero, whatever their values are.
+struct Chances {
     /// Draws places.
     places: u64,
-    law: PruningLaw,
+    law: ChanceLaw,
 }
 
-enum PruningLaw {
-    /// So many of the least magnitude times importance.
-    LeastScores { num_zeros: usize, importance: Vec<f32> },
+enum ChanceLaw {
     /// Two of each four.
     TwoOfFour,
     /// Each with this chance, and all of columns that are dead, where there are such.
-    Chance { chance: f64, dead: Vec<bool> },
+    Each { chance: f64, dead: Vec<bool> },
 }
 
-impl Pruning {
+impl Chances {
     fn of(law: &WeightsLaw) -> Self {
         let WeightsLaw { k, sparsity, mask, seed, .. } = *law;
-        let columns = || 0..k as u64;
         let law = match mask {
-            WeightMask::Wanda => PruningLaw::LeastScores {
-                num_zeros: ((k as f64 * sparsity) as usize).min(k),
-                importance: columns()
-                    .map(|col| (IMPORTANCE_SPREAD * normal_at(seed ^ IMPORTANCE, col)).exp())
-                    .collect(),
-            },
-            WeightMask::Matrix => PruningLaw::Chance { chance: sparsity, dead: Vec::new() },
-            WeightMask::TwoOfFour => PruningLaw::TwoOfFour,
+            WeightMask::TwoOfFour => ChanceLaw::TwoOfFour,
             WeightMask::DeadColumns => {
-                let dead: Vec<bool> = columns().map(|col| happens(seed ^ IMPORTANCE, col, DEAD_COLUMNS)).collect();
+                let columns = 0..k as u64;
+                let dead: Vec<bool> = columns.map(|col| happens(seed ^ IMPORTANCE, col, DEAD_COLUMNS)).collect();
                 let part = dead.iter().filter(|dead| **dead).count() as f64 / k.max(1) as f64;
-                PruningLaw::Chance { chance: (sparsity - part) / (1.0 - part), dead }
+                ChanceLaw::Each { chance: (sparsity - part) / (1.0 - part), dead }
             }
+            WeightMask::Wanda | WeightMask::Matrix => ChanceLaw::Each { chance: sparsity, dead: Vec::new() },
         };
         Self { places: seed ^ PLACES, law }
     }
 
-    /// Sets weights of a row to zero, whose first element is number `first` of the matrix. `scores` is room to work in.
-    fn prune<T: Element>(&self, values: &mut [T], first: u64, scores: &mut Vec<u64>) {
+    /// Sets weights of a row to zero, whose first element is number `first` of the matrix.
+    fn prune<T: Element>(&self, values: &mut [T], first: u64) {
         match &self.law {
-            PruningLaw::LeastScores { num_zeros: 0, .. } => {}
-            PruningLaw::LeastScores { num_zeros, importance } => {
-                // Positive floats have the order of their bits; the column, below them, tells equal scores apart.
-                let score = |(col, (value, importance)): (usize, (&T, &f32))| {
-                    u64::from((value.to_f32().abs() * importance).to_bits()) << 32 | col as u64
-                };
-                scores.clear();
-                scores.extend(values.iter().zip(importance).enumerate().map(score));
-                scores.select_nth_unstable(num_zeros - 1);
-                for score in &scores[..*num_zeros] {
-                    values[*score as u32 as usize] = T::ZERO;
-                }
-            }
-            PruningLaw::TwoOfFour => {
+            ChanceLaw::TwoOfFour => {
                 for (four, index) in values.chunks_mut(4).zip(first..) {
                     // Six pairs, by chance; the last four of a row may be fewer.
                     let kept = PAIRS[((Random::at(self.places, index) + 1.0) / 2.0 * PAIRS.len() as f32) as usize];
@@ -205,7 +195,7 @@ impl Pruning {
                     }
                 }
             }
-            PruningLaw::Chance { chance, dead } => {
+            ChanceLaw::Each { chance, dead } => {
                 for ((col, value), index) in values.iter_mut().enumerate().zip(first..) {
                     if dead.get(col).copied().unwrap_or(false) || happens(self.places, index, *chance) {
                         *value = T::ZERO;
@@ -230,6 +220,10 @@ mod tests {
 
     use super::*;
 
+    fn draw(law: WeightsLaw) -> LinearWeights {
+        LinearWeights::draw(law).expect("the law is sound")
+    }
+
     fn law(mask: WeightMask, sparsity: f64) -> WeightsLaw {
         WeightsLaw { m: 96, k: 640, sparsity, mask, dtype: Dtype::Bf16, seed: 5 }
     }
@@ -249,7 +243,7 @@ mod tests {
     #[test]
     fn wanda_prunes_the_same_number_in_every_row_and_unimportant_columns_more() {
         for (sparsity, expected) in [(0.0, 0), (0.5, 320), (0.6, 384), (0.701, 448), (1.0, 640)] {
-            let weights = LinearWeights::draw(law(WeightMask::Wanda, sparsity));
+            let weights = draw(law(WeightMask::Wanda, sparsity));
             let (rows, cols) = zeros(&weights);
             assert!(rows.iter().all(|zeros| *zeros == expected), "{sparsity}: {rows:?}");
             if sparsity == 0.5 {
@@ -261,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_matrix_pruned_by_chance_has_about_as_many_zeros_and_unequal_rows() {
-        let (rows, _) = zeros(&LinearWeights::draw(law(WeightMask::Matrix, 0.6)));
+        let (rows, _) = zeros(&draw(law(WeightMask::Matrix, 0.6)));
         let part = rows.iter().sum::<usize>() as f64 / (96.0 * 640.0);
         assert!((part - 0.6).abs() < 0.01, "{part}");
         assert!(rows.iter().any(|zeros| *zeros != rows[0]));
@@ -269,7 +263,7 @@ mod tests {
 
     #[test]
     fn of_four_neighbours_two_are_zero() {
-        let weights = LinearWeights::draw(law(WeightMask::TwoOfFour, 0.5));
+        let weights = draw(law(WeightMask::TwoOfFour, 0.5));
         let mut seen = [0_usize; 16];
         for four in 0..96 * 640 / 4 {
             let places = (0..4).filter(|place| weights.w.get(4 * four + place) != 0.0);
@@ -282,7 +276,7 @@ mod tests {
 
     #[test]
     fn dead_columns_are_empty_and_the_rest_makes_up_for_them() {
-        let (rows, cols) = zeros(&LinearWeights::draw(law(WeightMask::DeadColumns, 0.5)));
+        let (rows, cols) = zeros(&draw(law(WeightMask::DeadColumns, 0.5)));
         let num_dead = cols.iter().filter(|zeros| **zeros == 96).count();
         assert!((15..80).contains(&num_dead), "{num_dead}");
         let part = rows.iter().sum::<usize>() as f64 / (96.0 * 640.0);
@@ -292,12 +286,12 @@ mod tests {
     #[test]
     fn the_law_alone_decides_and_the_last_weights_are_drawn_once() {
         let wanda = law(WeightMask::Wanda, 0.5);
-        assert_eq!(LinearWeights::draw(wanda).w, LinearWeights::draw(wanda).w);
-        assert_ne!(LinearWeights::draw(wanda).w, LinearWeights::draw(WeightsLaw { seed: 6, ..wanda }).w);
+        assert_eq!(draw(wanda).w, draw(wanda).w);
+        assert_ne!(draw(wanda).w, draw(WeightsLaw { seed: 6, ..wanda }).w);
         let mut last = LastWeights::default();
-        let first = last.get_or_draw(wanda);
-        assert!(Rc::ptr_eq(&first, &last.get_or_draw(wanda)));
-        assert!(!Rc::ptr_eq(&first, &last.get_or_draw(law(WeightMask::Wanda, 0.7))));
+        let first = last.get_or_draw(wanda).expect("the law is sound");
+        assert!(Rc::ptr_eq(&first, &last.get_or_draw(wanda).expect("the law is sound")));
+        assert!(!Rc::ptr_eq(&first, &last.get_or_draw(law(WeightMask::Wanda, 0.7)).expect("the law is sound")));
         let made = |weights: &LinearWeights, number: u32| weights.kept.get_or("a", || Ok(number)).map(|one| *one).ok();
         assert_eq!((made(&first, 1), made(&first, 2)), (Some(1), Some(1)));
     }

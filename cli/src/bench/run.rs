@@ -176,7 +176,7 @@ fn measure(
         }
         Problem::Linear(linear) => {
             let all: Vec<_> = implementations.iter().filter_map(|one| one.linear()).collect();
-            let operands = LinearOperands::of(linear, &mut last.weights);
+            let operands = LinearOperands::of(linear, &mut last.weights)?;
             let arena = Arena::new(session, &operands, &all, settings)?;
             Ok(contest::hold(entrants(&arena, &all, row), settings, progress))
         }
