@@ -17,7 +17,7 @@ pub use any_bcsr::AnyBcsr;
 pub use bcsr::{Bcsr, BcsrPattern, BcsrView};
 pub use bitmap::{BITMAP_STRIP_ROWS, BITMAP_UNIT_COLS, Bitmap, BitmapStatistics};
 #[cfg(any(feature = "gpu", feature = "sim"))]
-pub(crate) use bitmap::{LANES, Walk, first_group, last_group};
+pub(crate) use bitmap::{GROUP_VALUES, LANES, Walk, first_group, last_group};
 pub use block_shape::{BlockShape, FillStatistics};
 pub use coo::Coo;
 pub(crate) use csr::zeroed_elements;

@@ -4,22 +4,24 @@ mod strip;
 #[cfg(test)]
 mod tests;
 
+use kernels_gpu::linear::WARPS;
 use rayon::prelude::*;
 
 pub(crate) use strip::Walk;
 pub use strip::{BITMAP_STRIP_ROWS, BITMAP_UNIT_COLS};
-#[cfg(any(feature = "gpu", feature = "sim"))]
-pub(crate) use strip::{LANES, first_group, last_group};
+pub(crate) use strip::{GROUP_VALUES, LANES};
 use strip::{MASKS_PER_UNIT, decode_strip, encode_masks, encode_values};
+#[cfg(any(feature = "gpu", feature = "sim"))]
+pub(crate) use strip::{first_group, last_group};
 
 use super::{CsrView, Dense, DenseView, FormatError, Layout};
 use crate::element::Element;
 
 /// Strips of a row block: a block of a kernel's launch works on so many.
-pub(crate) const STRIPS_PER_BLOCK: usize = 8;
+const STRIPS_PER_BLOCK: usize = WARPS;
 
-/// Elements of a group: 8 rows of 32 words of two.
-pub(crate) const GROUP_ELEMENTS: usize = 512;
+/// Elements of a group.
+const GROUP_ELEMENTS: usize = GROUP_VALUES as usize * LANES;
 
 /// A sparse matrix (of weights) as one bit for each element and the values of those that are not zero.
 ///

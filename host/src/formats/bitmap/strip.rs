@@ -1,37 +1,38 @@
 //! A strip of 16 rows: which lane owns what, and how far each lane is.
 
-use super::{FormatError, GROUP_ELEMENTS};
+use hopper_std::sm90::{GROUP_ROWS, WINDOW};
+use kernels_gpu::bitmap::RING_GROUPS;
+use kernels_gpu::linear::{STEP_COLS, UNIT_COLS, UNIT_STEPS, WARP_ROWS};
+
+use super::FormatError;
 use crate::element::Element;
 
 /// Rows of a strip: those of a warp's left operand.
-pub const BITMAP_STRIP_ROWS: usize = 16;
+pub const BITMAP_STRIP_ROWS: usize = WARP_ROWS;
 
 /// Columns of a unit, which no kernel splits.
-pub const BITMAP_UNIT_COLS: usize = 256;
+pub const BITMAP_UNIT_COLS: usize = UNIT_COLS;
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 
 /// Words of a lane's mask of a unit, 64 columns each.
-const WORDS: usize = 4;
+const WORDS: usize = UNIT_STEPS;
 
 /// Words of a unit's masks.
 pub(super) const MASKS_PER_UNIT: usize = LANES * WORDS;
 
 /// Columns of a word.
-const WORD_COLS: usize = BITMAP_UNIT_COLS / WORDS;
+const WORD_COLS: usize = STEP_COLS;
 
-/// Values of a lane in a group: 8 rows of two.
-const GROUP_VALUES: u32 = (GROUP_ELEMENTS / LANES) as u32;
-
-/// Rows that a lane reads at once, from that of its next value on.
-const WINDOW_ROWS: u32 = 5;
-
-/// Values of a row.
+/// Values of a lane in a row.
 const ROW_VALUES: u32 = 2;
 
-/// Groups that the lanes of a unit may need at once. A kernel's ring has 16: the others are for copies on their way.
-const MOST_GROUPS: u32 = 12;
+/// Values of a lane in a group.
+pub(crate) const GROUP_VALUES: u32 = GROUP_ROWS * ROW_VALUES;
+
+/// Groups that the lanes of a unit may need at once. The others of a kernel's ring are for copies on their way.
+const MOST_GROUPS: u32 = RING_GROUPS as u32 - 4;
 
 /// The places of a lane's bits: bit, row of the strip and column of the word, in the order of its stream.
 fn places(lane: usize) -> impl Iterator<Item = (u32, usize, usize)> {
@@ -193,7 +194,7 @@ pub(crate) fn first_group(positions: &[u32; LANES]) -> u32 {
 
 /// The last group that is read when lanes come to these positions.
 pub(crate) fn last_group(positions: &[u32; LANES]) -> u32 {
-    let row = positions.iter().max().map_or(0, |most| most / ROW_VALUES) + WINDOW_ROWS - 1;
+    let row = positions.iter().max().map_or(0, |most| most / ROW_VALUES) + WINDOW as u32 - 1;
     row * ROW_VALUES / GROUP_VALUES
 }
 

@@ -35,7 +35,7 @@ fn round_trip(dense: &Dense<bf16>) -> Bitmap<bf16> {
     assert_eq!(bits(&bitmap.to_dense().unwrap()), bits(dense));
     let set = dense.data().iter().filter(|value| value.to_f32() != 0.0).count();
     assert_eq!(bitmap.num_nonzeros(), set as u64);
-    let csr = csr_of(dense);
+    let csr = Csr::from_row_major(dense.data(), dense.num_rows(), dense.num_cols()).unwrap();
     assert_eq!(Bitmap::from_csr(csr.view()).unwrap(), bitmap);
     let parts = (bitmap.masks().to_vec(), bitmap.values().to_vec());
     assert_eq!(Bitmap::from_parts(dense.num_rows(), dense.num_cols(), parts.0, parts.1).unwrap(), bitmap);
@@ -43,20 +43,6 @@ fn round_trip(dense: &Dense<bf16>) -> Bitmap<bf16> {
         never_apart(bitmap.strip_masks(strip));
     }
     bitmap
-}
-
-fn csr_of(dense: &Dense<bf16>) -> Csr<bf16> {
-    let (mut row_offsets, mut cols, mut values) = (vec![0], Vec::new(), Vec::new());
-    for row in 0..dense.num_rows() {
-        for (col, &value) in dense.view().line(row).iter().enumerate() {
-            if value.to_f32() != 0.0 {
-                cols.push(col as u32);
-                values.push(value);
-            }
-        }
-        row_offsets.push(cols.len() as u64);
-    }
-    Csr::try_new(dense.num_rows(), dense.num_cols(), row_offsets, cols, values).unwrap()
 }
 
 /// No unit needs more groups than the ring has room for, with room to spare.

@@ -1,20 +1,17 @@
 //! What a launch is given, the same on a device and in the simulator: arrays, tensor map, arguments.
 
-use kernels_gpu::bitmap::{Arguments, RING_GROUPS, STARTS_PER_PIECE, STREAMS_PER_PIECE, Stream};
+use kernels_gpu::bitmap::{Arguments, STARTS_PER_PIECE, STREAMS_PER_PIECE, Stream};
 use kernels_gpu::linear::{WARPS, Work};
 use rayon::prelude::*;
 
 use super::BitmapPlan;
 use crate::element::Element;
-use crate::formats::{Bitmap, LANES, Walk, first_group, last_group};
+use crate::formats::{Bitmap, GROUP_VALUES, LANES, Walk, first_group, last_group};
 use crate::ops::linear::{LinearError, Operands};
 use crate::tensor_map::{DevicePtr, TensorMapSpec};
 
 /// Bits of a value in a lane's stream.
 const VALUE_BITS: u32 = 16;
-
-/// Values of a lane in a group.
-const GROUP_VALUES: u32 = 16;
 
 /// Where the weights and the plan's lists lie.
 #[derive(Clone, Copy)]
@@ -115,5 +112,3 @@ fn walk(masks: &[u32], begin: u32, end: u32) -> ([u32; LANES], [u32; LANES]) {
     }
     (first, *walk.arrived())
 }
-
-const _: () = assert!(RING_GROUPS == 16, "a bitmap is realigned so that its lanes are no further apart");
