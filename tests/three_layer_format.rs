@@ -101,7 +101,7 @@ proptest! {
             offsets.push(columns.len() as u64);
         }
         let csr = hopper_sparse::formats::Csr::try_new(140, 270, offsets, columns, values).expect("a matrix");
-        let encoded = ThreeLayer::from_csr(&csr.view()).expect("it fits");
+        let encoded = ThreeLayer::from_csr(csr.view()).expect("it fits");
         prop_assert!(parts(&encoded) == parts(&ThreeLayer::from_dense(dense.view()).expect("it fits")));
     }
 }

@@ -1,11 +1,11 @@
 //! What a bitmap kernel is made of: operand tiles, shared memory, arguments.
 
+use hopper_std::SharedLayout;
 use hopper_std::global::GlobalArray;
 use hopper_std::ptx::tensor::CachePolicy;
 use hopper_std::sm90::{PipelineBarriers, Swizzle128, Tile, WarpRing};
-use hopper_std::{KernelSpec, SharedLayout};
 
-use crate::linear::{Output, STEP_COLS, WARPS, Work};
+use crate::linear::{self, Output, STEP_COLS, WARPS, Work};
 
 /// Groups of a warp's ring: how far ahead its values are copied, and how far its lanes may be apart.
 pub const RING_GROUPS: usize = 16;
@@ -71,7 +71,7 @@ impl Stream {
 ///
 /// Strips are padded to whole row blocks. The positions of a warp's lanes during a unit and the [`WINDOW`](hopper_std::sm90::WINDOW)
 /// rows behind them lie within [`RING_GROUPS`] groups, of which each piece's list has all.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Arguments {
     /// Masks.
     pub masks: GlobalArray<[u32; 4]>,
@@ -107,31 +107,5 @@ impl Arguments {
     }
 }
 
-/// The element type of W, X and Y.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dtype {
-    /// bfloat16.
-    Bf16,
-    /// IEEE binary16.
-    F16,
-}
-
 /// What the host must know of a bitmap kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Configuration {
-    /// Its launch contract.
-    pub spec: &'static KernelSpec,
-    /// The type of W, X and Y.
-    pub dtype: Dtype,
-    /// Tokens of a panel.
-    pub tokens: usize,
-    /// Stages of X.
-    pub stages: usize,
-    /// The box of X's map.
-    pub x_box: [u32; 2],
-    /// The swizzle of X's map, as `cuTensorMapEncodeTiled` numbers it.
-    pub x_swizzle: u32,
-    /// Calls the kernel on the CPU, as one thread of a simulated launch. The contract is the kernel's.
-    #[cfg(feature = "sim")]
-    pub simulate: unsafe fn(map_x: *const u8, arguments: Arguments),
-}
+pub type Configuration = linear::Configuration<Arguments>;

@@ -1,5 +1,7 @@
 //! The entries: set-up, and one branch on the role.
 
+use core::marker::PhantomData;
+
 use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16, Half};
 use hopper_std::kernel;
@@ -10,10 +12,10 @@ use hopper_std::sm90::{
 };
 use hopper_std::thread;
 
-use super::config::{Arguments, Configuration, Dtype, Smem, XStage, XTile};
+use super::config::{Arguments, Configuration, Smem, XStage, XTile};
 use super::consumer::consume;
 use super::producer::produce;
-use crate::linear::{Output, WARPS, Work};
+use crate::linear::{Dtype, Output, WARPS, Work};
 
 /// How a block splits its registers: one producer warp group, two that multiply.
 type Budget = RegisterBudget<40, 232, 2>;
@@ -138,6 +140,7 @@ macro_rules! kernels {
                 stages: $stages,
                 x_box: <XTile<$element, $tokens> as TileShape>::BOX,
                 x_swizzle: <<XTile<$element, $tokens> as TileShape>::Swizzle as Swizzle>::TENSOR_MAP_MODE,
+                arguments: PhantomData,
                 #[cfg(feature = "sim")]
                 simulate: |map_x, arguments| {
                     let Arguments { masks, values, work, streams, starts, realignments, units, policy, output } = arguments;

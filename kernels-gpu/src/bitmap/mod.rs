@@ -64,7 +64,7 @@ mod kernel;
 mod producer;
 mod strip;
 
-pub use config::{Arguments, Configuration, Dtype, RING_GROUPS, STARTS_PER_PIECE, STREAMS_PER_PIECE, Stream, XTile};
+pub use config::{Arguments, Configuration, RING_GROUPS, STARTS_PER_PIECE, STREAMS_PER_PIECE, Stream, XTile};
 pub use kernel::{CONFIGURATIONS, entries};
 
 #[cfg(doc)]

@@ -16,8 +16,11 @@
 
 mod output;
 
+use core::marker::PhantomData;
+
 pub use output::{Output, finish};
 
+use hopper_std::KernelSpec;
 use hopper_std::global::GlobalArray;
 
 /// Rows of W that a block works on.
@@ -40,6 +43,37 @@ pub const UNIT_STEPS: usize = UNIT_COLS / STEP_COLS;
 
 /// Words of a piece in the list.
 pub const WORDS_PER_PIECE: usize = 8;
+
+/// The element type of W, X and Y.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dtype {
+    /// bfloat16.
+    Bf16,
+    /// IEEE binary16.
+    F16,
+}
+
+/// What the host must know of a kernel that takes a tensor map of X and `Arguments`.
+#[derive(Clone, Copy, Debug)]
+pub struct Configuration<Arguments> {
+    /// Its launch contract.
+    pub spec: &'static KernelSpec,
+    /// The type of W, X and Y.
+    pub dtype: Dtype,
+    /// Tokens of a panel.
+    pub tokens: usize,
+    /// Stages of the ring.
+    pub stages: usize,
+    /// The box of X's map.
+    pub x_box: [u32; 2],
+    /// The swizzle of X's map, as `cuTensorMapEncodeTiled` numbers it.
+    pub x_swizzle: u32,
+    /// Calls the kernel on the CPU, as one thread of a simulated launch. The contract is the kernel's.
+    #[cfg(feature = "sim")]
+    pub simulate: unsafe fn(map_x: *const u8, arguments: Arguments),
+    /// What the kernel takes.
+    pub arguments: PhantomData<fn(Arguments)>,
+}
 
 /// A run of units of one row block, which one worker multiplies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +104,7 @@ impl Piece {
 /// The list of pieces: those of worker i begin at `i * stride`. Each has one at least.
 ///
 /// So a worker finds its first piece, and what else is listed by pieces, without a look at another list before.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// [`Piece`], two entries each.
     pub pieces: GlobalArray<[u32; 4]>,

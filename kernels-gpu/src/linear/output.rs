@@ -25,7 +25,7 @@ use super::{BLOCK_ROWS, Piece, WARP_ROWS, WARPS};
 /// | `counters` | for each panel and each row block, [`WARPS`] words that are 0, and are 0 again after the launch |
 /// | `slots` | slots of the workspace that a panel has |
 /// | `row_blocks` | row blocks of W |
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Output {
     /// Y.
     pub y: *mut u8,

@@ -1,12 +1,12 @@
 //! What a three-layer kernel is made of: stages, shared memory, arguments.
 
+use hopper_std::SharedLayout;
 use hopper_std::global::GlobalArray;
 use hopper_std::ptx::tensor::CachePolicy;
 use hopper_std::sm90::{PipelineBarriers, Swizzle128, Tile};
-use hopper_std::{KernelSpec, SharedLayout};
 
 use super::layout::{HEADER_AT, MOST_WORDS, ROW_VALUES, TILE_COLS, TILE_ROWS, WARP_ROWS, WARPS};
-use crate::linear::{Output, Work};
+use crate::linear::{self, Output, Work};
 
 /// Columns of one box of X.
 pub const BOX_COLS: usize = 64;
@@ -94,7 +94,7 @@ hopper_std::named_barriers! {
 /// | `y` and all that follow | [`Output`] |
 ///
 /// The words of a tile are as [`layout`](super::layout) says.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Arguments {
     /// Tiles of W.
     pub tiles: *const u8,
@@ -118,31 +118,5 @@ pub struct Arguments {
     pub output: Output,
 }
 
-/// The element type of W, X and Y.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dtype {
-    /// bfloat16.
-    Bf16,
-    /// IEEE binary16.
-    F16,
-}
-
 /// What the host must know of a three-layer kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Configuration {
-    /// Its launch contract.
-    pub spec: &'static KernelSpec,
-    /// The type of W, X and Y.
-    pub dtype: Dtype,
-    /// Tokens of a panel.
-    pub tokens: usize,
-    /// Stages of the ring.
-    pub stages: usize,
-    /// The box of X's map.
-    pub x_box: [u32; 2],
-    /// The swizzle of X's map, as `cuTensorMapEncodeTiled` numbers it.
-    pub x_swizzle: u32,
-    /// Calls the kernel on the CPU, as one thread of a simulated launch. The contract is the kernel's.
-    #[cfg(feature = "sim")]
-    pub simulate: unsafe fn(map_x: *const u8, arguments: Arguments),
-}
+pub type Configuration = linear::Configuration<Arguments>;

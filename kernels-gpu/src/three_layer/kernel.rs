@@ -1,5 +1,7 @@
 //! The entries: set-up, and one branch on the role.
 
+use core::marker::PhantomData;
+
 use hopper_std::global::GlobalArray;
 use hopper_std::half::{Bf16, F16, Half};
 use hopper_std::kernel;
@@ -10,11 +12,11 @@ use hopper_std::sm90::{
 };
 use hopper_std::thread;
 
-use super::config::{Arguments, CONSUMERS, Configuration, Dtype, Smem, XTile};
+use super::config::{Arguments, CONSUMERS, Configuration, Smem, XTile};
 use super::consumer::consume;
 use super::layout::WARPS;
 use super::producer::produce;
-use crate::linear::{Output, Work};
+use crate::linear::{Dtype, Output, Work};
 
 /// How a block splits its registers: one producer warp group, two that multiply.
 type Budget = RegisterBudget<40, 232, { CONSUMERS as u32 }>;
@@ -135,6 +137,7 @@ macro_rules! kernels {
                 stages: $stages,
                 x_box: <XTile<$element, $tokens> as TileShape>::BOX,
                 x_swizzle: <<XTile<$element, $tokens> as TileShape>::Swizzle as Swizzle>::TENSOR_MAP_MODE,
+                arguments: PhantomData,
                 #[cfg(feature = "sim")]
                 simulate: |map_x, arguments| {
                     let Arguments { tiles, tile_offsets, col_tiles, residual_offsets, residual, .. } = arguments;

@@ -65,6 +65,6 @@ mod lift;
 mod producer;
 mod residual;
 
-pub use config::{Arguments, Configuration, Dtype};
+pub use config::{Arguments, Configuration};
 pub use hopper_std::ptx::tensor::CachePolicy;
 pub use kernel::{CONFIGURATIONS, entries};

@@ -106,8 +106,9 @@ impl<T: Element> Bitmap<T> {
     /// The elements of a sparse matrix, in parallel. Stored zeros are not kept.
     ///
     /// # Errors
-    /// As [`from_dense`](Self::from_dense).
+    /// As [`CsrView::check`], and as [`from_dense`](Self::from_dense).
     pub fn from_csr(matrix: CsrView<'_, T>) -> Result<Self, FormatError> {
+        matrix.check()?;
         Self::from_rows(matrix.num_rows, matrix.num_cols, |row, to| {
             let entries = matrix.row_offsets[row] as usize..matrix.row_offsets[row + 1] as usize;
             for (&col, &value) in matrix.col_indices[entries.clone()].iter().zip(&matrix.values[entries]) {

@@ -97,7 +97,7 @@ impl<T: HalfElement> ThreeLayer<T> {
     ///
     /// # Errors
     /// As [`CsrView::check`], and as [`from_dense`](Self::from_dense).
-    pub fn from_csr(csr: &CsrView<'_, T>) -> Result<Self, FormatError> {
+    pub fn from_csr(csr: CsrView<'_, T>) -> Result<Self, FormatError> {
         csr.check()?;
         Self::encode(csr.num_rows, csr.num_cols, |first_row, first_col, elements| {
             for row in first_row..(first_row + TILE_ROWS).min(csr.num_rows) {

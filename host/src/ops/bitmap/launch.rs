@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::BitmapPlan;
 use crate::element::Element;
 use crate::formats::{Bitmap, GROUP_VALUES, LANES, Walk, first_group, last_group};
-use crate::ops::linear::{LinearError, Operands};
-use crate::tensor_map::{DevicePtr, TensorMapSpec};
+use crate::ops::linear::Operands;
+use crate::tensor_map::DevicePtr;
 
 /// Bits of a value in a lane's stream.
 const VALUE_BITS: u32 = 16;
@@ -31,11 +31,6 @@ pub(super) struct Streams {
 }
 
 impl BitmapPlan {
-    /// Whether `weights` are what was planned for.
-    pub(super) fn check_weights<T: Element>(&self, weights: &Bitmap<T>) -> Result<(), LinearError> {
-        self.problem.check_weights::<T>(weights.num_rows(), weights.num_cols())
-    }
-
     /// Where each warp's values begin, for each piece: as far as its lanes are when they come to the piece's first unit.
     pub(super) fn streams<T: Element>(&self, weights: &Bitmap<T>) -> Streams {
         let pieces = self.pieces.placed();
@@ -62,17 +57,6 @@ impl BitmapPlan {
         Streams { streams, starts }
     }
 
-    /// The tensor map of X.
-    pub(super) fn x_map(&self, operands: &Operands, lists: Lists) -> TensorMapSpec<2> {
-        // With K = 0 all values are padding, which is zeros.
-        operands.x_map(self.configuration.x_box, self.configuration.x_swizzle, lists.values)
-    }
-
-    /// Words of the counters.
-    pub(super) fn num_counters(&self) -> usize {
-        (self.pieces.row_blocks * self.num_panels()) as usize * WARPS
-    }
-
     /// All arguments of the kernel but the map.
     pub(super) fn arguments(
         &self,
@@ -81,9 +65,6 @@ impl BitmapPlan {
         workspace: DevicePtr,
         counters: DevicePtr,
     ) -> Arguments {
-        use hopper_std::ptx::tensor::CachePolicy;
-        // Panels of tokens read W one beside the other: for more than one, what the first reads is kept for the others.
-        let policy = if self.num_panels() == 1 { CachePolicy::EVICT_FIRST } else { CachePolicy::EVICT_NORMAL };
         // SAFETY: nothing is read here; that the lists live and stay as they are is a promise of whoever launches.
         unsafe {
             Arguments {
@@ -94,7 +75,7 @@ impl BitmapPlan {
                 starts: lists.starts.array(),
                 realignments: lists.realignments.array(),
                 units: self.pieces.units,
-                policy,
+                policy: self.policy(),
                 output: operands.output(&self.pieces, workspace, counters),
             }
         }

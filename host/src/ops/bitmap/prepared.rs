@@ -2,43 +2,28 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::sync::Arc;
 
 use super::BitmapPlan;
 use super::launch::Lists;
 use crate::element::Element;
 use crate::error::Error;
 use crate::formats::Bitmap;
-use crate::gpu::{
-    AlignedCopy, Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, DevicePtr, GpuError, Kept, Kernel, Stream,
-    TensorMap, TensorMaps,
-};
+use crate::gpu::{Device, DeviceBuffer, DeviceDenseView, DeviceDenseViewMut, DevicePtr, GpuError, Kernel, Stream};
 #[cfg(doc)]
 use crate::ops::linear::LinearError;
-use crate::ops::linear::Operands;
+use crate::ops::linear::{Launcher, Operands, Parts};
 
 /// Weights as a bitmap on a device, with all that their products need. Send and Sync: threads and streams may launch it at once.
 pub struct BitmapPrepared<T> {
     plan: BitmapPlan,
-    kernel: Kernel,
+    launcher: Launcher,
     masks: DeviceBuffer<u32>,
     values: DeviceBuffer<T>,
     pieces: DeviceBuffer<[u32; 8]>,
     streams: DeviceBuffer<[u32; 4]>,
     starts: DeviceBuffer<u32>,
     realignments: DeviceBuffer<u32>,
-    /// The map of X, by address and leading dimension.
-    maps: Kept<(DevicePtr, usize), TensorMaps<1>>,
-    /// Parts and counters, by stream: launches on one stream follow one another.
-    parts: Kept<usize, Parts>,
     element: PhantomData<T>,
-}
-
-/// Where the parts of sums meet.
-struct Parts {
-    workspace: DeviceBuffer<f32>,
-    /// Zeros, again after each launch.
-    counters: DeviceBuffer<u32>,
 }
 
 impl BitmapPlan {
@@ -48,19 +33,17 @@ impl BitmapPlan {
     /// [`LinearError::Weights`] where `weights` are not what was planned for; [`GpuError::OutOfMemory`] with the bytes wanted
     /// and free; any other [`GpuError`] of the driver.
     pub fn prepare<T: Element>(&self, device: &Device, weights: &Bitmap<T>) -> Result<BitmapPrepared<T>, Error> {
-        self.check_weights(weights)?;
+        self.check_weights::<T>(weights.num_rows(), weights.num_cols())?;
         let streams = self.streams(weights);
         Ok(BitmapPrepared {
             plan: self.clone(),
-            kernel: device.kernel(self.configuration.spec)?,
+            launcher: Launcher::new(device, self)?,
             masks: DeviceBuffer::from_slice(device, weights.masks())?,
             values: DeviceBuffer::from_slice(device, weights.values())?,
             pieces: DeviceBuffer::from_slice(device, &self.pieces.to_words())?,
             streams: DeviceBuffer::from_slice(device, &streams.streams)?,
             starts: DeviceBuffer::from_slice(device, &streams.starts)?,
             realignments: DeviceBuffer::from_slice(device, &weights.strips().realignments)?,
-            maps: Kept::default(),
-            parts: Kept::default(),
             element: PhantomData,
         })
     }
@@ -74,7 +57,7 @@ impl<T: Element> BitmapPrepared<T> {
 
     /// The loaded kernel.
     pub fn kernel(&self) -> &Kernel {
-        &self.kernel
+        &self.launcher.kernel
     }
 
     /// Device memory held, in bytes; each stream that launches takes [`BitmapPlan::workspace_bytes`] and some counters beside it.
@@ -105,28 +88,26 @@ impl<T: Element> BitmapPrepared<T> {
         bias: Option<&DeviceBuffer<T>>,
         y: &mut DeviceDenseViewMut<'_, T>,
     ) -> Result<(), Error> {
+        let lists = self.lists();
         let bias = bias.map(|bias| (bias.ptr(), bias.len()));
         let operands = Operands { x: x.placed(), bias, y: y.placed() };
-        operands.check(&self.plan.problem)?;
-        if self.plan.is_empty() {
-            return Ok(());
-        }
-        if operands.reads_in_place() {
-            // SAFETY: the caller's promise.
-            return Ok(unsafe { self.launch_aligned(stream, &operands) }?);
-        }
-        let copy = AlignedCopy::new(self.kernel.device(), stream, &x, crate::ops::dense_launch::LINE_BYTES)?;
-        // SAFETY: the copy is freed on the same stream, after the launch.
-        Ok(unsafe { self.launch_aligned(stream, &Operands { x: copy.view().placed(), ..operands }) }?)
+        // With K = 0 all values are padding, which is zeros.
+        self.launcher.launch(&self.plan, stream, lists.values, x, operands, |operands, map_x, parts| {
+            // SAFETY: the operands are the plan's; the rest is the caller's promise.
+            unsafe { self.issue(stream, lists, operands, map_x, parts) }
+        })
     }
 
     /// # Safety
-    /// As [`launch`](Self::launch).
-    unsafe fn launch_aligned(&self, stream: &Stream, operands: &Operands) -> Result<(), GpuError> {
-        let lists = self.lists();
-        let maps = self.maps_for(operands, lists)?;
-        let parts = self.parts_for(stream)?;
-        let [map_x] = maps.addresses();
+    /// As [`launch`](Self::launch), with operands that were checked and a map of this X.
+    unsafe fn issue(
+        &self,
+        stream: &Stream,
+        lists: Lists,
+        operands: &Operands,
+        map_x: DevicePtr,
+        parts: &Parts,
+    ) -> Result<(), GpuError> {
         let arguments = self.plan.arguments(lists, operands, parts.workspace.ptr(), parts.counters.ptr());
         let output = arguments.output;
         let params = (
@@ -152,7 +133,7 @@ impl<T: Element> BitmapPrepared<T> {
         );
         // SAFETY: the parameters are those that `Arguments` lists, in its order; lists, maps and parts live as long as `self`, which
         // the caller keeps until the launch is done; the rest is the caller's promise.
-        unsafe { self.kernel.launch(self.plan.grid(), stream, params) }
+        unsafe { self.launcher.kernel.launch(self.plan.grid(), stream, params) }
     }
 
     fn lists(&self) -> Lists {
@@ -164,27 +145,6 @@ impl<T: Element> BitmapPrepared<T> {
             starts: self.starts.ptr(),
             realignments: self.realignments.ptr(),
         }
-    }
-
-    /// The map of this X.
-    fn maps_for(&self, operands: &Operands, lists: Lists) -> Result<Arc<TensorMaps<1>>, GpuError> {
-        self.maps.get_or((operands.x.address, operands.x.shape.leading_dimension), || {
-            let device = self.kernel.device();
-            let map = TensorMap::new(device, &self.plan.x_map(operands, lists))?;
-            Ok(Arc::new(TensorMaps::upload(device, &[map])?))
-        })
-    }
-
-    /// The parts of launches on `stream`.
-    fn parts_for(&self, stream: &Stream) -> Result<Arc<Parts>, GpuError> {
-        self.parts.get_or(stream.as_inner().addr(), || {
-            let device = self.kernel.device();
-            let floats = self.plan.workspace_bytes() / size_of::<f32>();
-            Ok(Arc::new(Parts {
-                workspace: DeviceBuffer::filled(device, floats, 0)?,
-                counters: DeviceBuffer::filled(device, self.plan.num_counters(), 0)?,
-            }))
-        })
     }
 }
 

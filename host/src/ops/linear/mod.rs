@@ -5,16 +5,24 @@
 //! NaN, a weight of zero makes a NaN of it.
 
 mod error;
+#[cfg(feature = "gpu")]
+mod launcher;
 #[cfg(any(feature = "gpu", feature = "sim"))]
 mod operands;
 mod pieces;
+mod plan;
+#[cfg(feature = "sim")]
+mod simulated;
 
 use core::fmt;
 
 pub use error::{LinearError, LinearOperand};
+#[cfg(feature = "gpu")]
+pub(crate) use launcher::{Launcher, Parts};
 #[cfg(any(feature = "gpu", feature = "sim"))]
 pub(crate) use operands::Operands;
 pub(crate) use pieces::Pieces;
+pub use plan::LinearPlan;
 
 use crate::element::Dtype;
 #[cfg(any(feature = "gpu", feature = "sim"))]

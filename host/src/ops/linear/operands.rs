@@ -1,6 +1,6 @@
 //! X, bias and Y of a launch, on a device or in the simulator.
 
-use kernels_gpu::linear::Output;
+use kernels_gpu::linear::{Configuration, Output};
 
 use super::{Linear, LinearError, LinearOperand, Pieces};
 use crate::formats::{Axis, Layout};
@@ -45,8 +45,8 @@ impl Operands {
         is_aligned(self.x)
     }
 
-    /// The tensor map of X: boxes of columns and tokens. With K = 0 there is no X; `zeros` are 16 bytes of them.
-    pub(crate) fn x_map(&self, box_dims: [u32; 2], swizzle_mode: u32, zeros: DevicePtr) -> TensorMapSpec<2> {
+    /// The tensor map of X for a kernel: boxes of columns and tokens. With K = 0 there is no X; `zeros` are 16 bytes of them.
+    pub(crate) fn x_map<A>(&self, configuration: &Configuration<A>, zeros: DevicePtr) -> TensorMapSpec<2> {
         let size = self.x.dtype.size_bytes() as u64;
         let shape = self.x.shape;
         let (address, dims, line) = if shape.num_cols == 0 {
@@ -60,9 +60,9 @@ impl Operands {
             address,
             dims,
             strides_bytes: [size, line],
-            box_dims,
+            box_dims: configuration.x_box,
             element_strides: [1; 2],
-            swizzle: swizzle(swizzle_mode),
+            swizzle: swizzle(configuration.x_swizzle),
             l2_promotion: L2Promotion::Bytes256,
         }
     }

@@ -5,11 +5,8 @@ use super::launch::{Lists, words};
 use crate::element::HalfElement;
 use crate::error::Error;
 use crate::formats::{DenseView, DenseViewMut, ThreeLayer};
-use crate::ops::Placed;
-use crate::ops::dense_launch::{LINE_BYTES, with_lines_of};
 #[cfg(doc)]
 use crate::ops::linear::LinearError;
-use crate::ops::linear::Operands;
 use crate::sim::{Report, Simulated, SimulatedMemory};
 
 impl ThreeLayerPlan {
@@ -27,40 +24,19 @@ impl ThreeLayerPlan {
         bias: Option<&[T]>,
         y: &mut DenseViewMut<'_, T>,
     ) -> Result<Report, Error> {
-        self.check_weights(weights)?;
-        let mut memory = SimulatedMemory::default();
-        let (x_placed, y_placed) = memory.upload_factors(x, y);
-        let bias = bias.map(|bias| (memory.upload("bias", bias), bias.len()));
-        let mut operands = Operands { x: x_placed, bias, y: y_placed };
-        operands.check(&self.problem)?;
-        if self.is_empty() {
-            return Ok(Report::default());
-        }
-        if !operands.reads_in_place() {
-            let (shape, data) = with_lines_of(x, LINE_BYTES);
-            operands.x = Placed { address: memory.upload("the copy of X", &data), shape, dtype: T::DTYPE };
-        }
-        let lists = Lists {
-            tiles: memory.upload("tiles", &words(weights)),
-            tile_offsets: memory.upload("tile offsets", weights.tile_offsets()),
-            residual_offsets: memory.upload("residual offsets", weights.residual_offsets()),
-            residual: memory.upload("residual", weights.residual()),
-            pieces: memory.upload("pieces", &self.pieces.to_words()),
+        self.check_weights::<T>(weights.num_rows(), weights.num_cols())?;
+        let upload = |memory: &mut SimulatedMemory| {
+            let lists = Lists {
+                tiles: memory.upload("tiles", &words(weights)),
+                tile_offsets: memory.upload("tile offsets", weights.tile_offsets()),
+                residual_offsets: memory.upload("residual offsets", weights.residual_offsets()),
+                residual: memory.upload("residual", weights.residual()),
+                pieces: memory.upload("pieces", &self.pieces.to_words()),
+            };
+            (lists, lists.tiles)
         };
-        // NaN: a part that nobody wrote must be seen.
-        let workspace = memory.upload("workspace", &vec![f32::NAN; self.workspace_bytes() / size_of::<f32>()]);
-        let counters = memory.upload("counters", &vec![0_u32; self.num_counters()]);
-        let map_x = memory.tensor_map(&self.x_map(&operands, lists))?;
-        let arguments = || self.arguments(lists, &operands, workspace, counters);
-        let (workers, panels) = self.grid();
-        let (simulate, grid) = (self.configuration.simulate, [workers, panels, 1]);
-        let report = hopper_sim::launch(self.configuration.spec, grid, memory.get(), device.schedule(), || {
-            // SAFETY: the arguments are the contract's; the lists and the map live in `memory`. Accesses outside of it, to which a
-            // wrong list could lead, are caught by the simulator.
-            unsafe { simulate(map_x.as_mut_ptr(), arguments()) }
-        });
-        device.add(&report);
-        memory.download(y_placed, y);
-        Ok(report)
+        self.simulate_with(device, x, bias, y, upload, |lists, operands, workspace, counters| {
+            self.arguments(lists, operands, workspace, counters)
+        })
     }
 }
